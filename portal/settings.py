@@ -115,18 +115,16 @@ _TEMPLATE_LIBRARIES = {
     "adoptions": "portal.web.noc.adoption.found_lines",
     "alarms": "portal.web.noc.alarms.alarm_tags",
     "diagnosis": "portal.web.lines.diagnosis",
-    "drawings": "portal.web.noc.map.svg_markup",
     "events": "portal.web.lines.events",
     "history": "portal.web.noc.history",
     "imports": "portal.web.noc.imports",
-    "map_tables": "portal.web.noc.map.map_tables",
+    "map_markup": "portal.web.noc.map.map_markup",
     "navigation": "portal.web.page.navigation",
     "netbox": "portal.web.noc.netbox",
     "noc_orders": "portal.web.noc.orders",
     "noc_staff": "portal.web.noc.staff",
     "paths": "portal.web.lines.paths",
     "provider": "portal.web.page.provider",
-    "units": "portal.web.page.units",
     "vlans": "portal.web.port_page",
     "webhooks": "portal.web.webhooks",
 }
@@ -218,10 +216,10 @@ LOGIN_REDIRECT_URL = "web:overview"
 LOGOUT_REDIRECT_URL = "account_login"
 ACCOUNT_ADAPTER = "portal.accounts.sign_in.AccountAdapter"
 ACCOUNT_FORMS = {
-    "login": "portal.web.account.sign_in_forms.SignInForm",
-    "change_password": "portal.web.account.sign_in_forms.OtherPasswordForm",
-    "set_password": "portal.web.account.sign_in_forms.FirstPasswordForm",
-    "reset_password_from_key": "portal.web.account.sign_in_forms.ForgottenPasswordForm",
+    "login": "portal.web.account.account.SignInForm",
+    "change_password": "portal.web.account.account.OtherPasswordForm",
+    "set_password": "portal.web.account.account.FirstPasswordForm",
+    "reset_password_from_key": "portal.web.account.account.ForgottenPasswordForm",
     "reset_password": "portal.accounts.own_account.ResetPasswordForm",
 }
 ACCOUNT_LOGIN_METHODS = {"username", "email"}

@@ -12,7 +12,7 @@ from django.utils.cache import patch_cache_control
 from django.views.static import serve
 
 from portal.accounts import permissions
-from portal.web.page.page_guard import SignedInRequest, requires
+from portal.web.page.base import SignedInRequest, requires
 
 
 @requires(permissions.may_sign_in)

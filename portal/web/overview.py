@@ -22,9 +22,9 @@ from portal.telemetry.time_spans import last_month
 from portal.vll import queries
 from portal.vll.models import Order, Vll
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OperStatus, OrderState
+from portal.web.page.base import SignedInRequest, requires
 from portal.web.page.list_filters import newest_first
-from portal.web.page.page_guard import SignedInRequest, requires
-from portal.web.page.sparkline import sparkline_of
+from portal.web.page.sparklines import sparkline_of
 
 SHOWN = 5
 

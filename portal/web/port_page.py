@@ -30,8 +30,8 @@ from portal.vll.models import VllEnd
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.orders.port_choice import orderable_ports
 from portal.web.page.badges import badge_markup
+from portal.web.page.base import SignedInRequest, requires
 from portal.web.page.list_filters import newest_first
-from portal.web.page.page_guard import SignedInRequest, requires
 
 COLUMNS = 100
 _STRIP = 1000

@@ -2,18 +2,18 @@
 
 from django.urls import URLPattern, include, path
 
-from portal.web import command_palette, documentation, lists, overview, port_page, webhooks
-from portal.web.account import account, notifications, tokens
+from portal.web import documentation, lists_and_search, overview, port_page, webhooks
+from portal.web.account import account, tokens
 from portal.web.lines import activation_tests, diagnosis, line_changes, line_page
 from portal.web.noc import history, imports, netbox, orders, staff
 from portal.web.noc import overview as noc_overview
-from portal.web.noc.adoption import adoption_views, found_lines
+from portal.web.noc.adoption import found_lines
 from portal.web.noc.alarms import alarm_views
 from portal.web.noc.inventory import customers, inventory_views
 from portal.web.noc.inventory.inventory_kinds import KINDS, Kind
 from portal.web.noc.map import network_map
 from portal.web.noc.routers import router_drain, router_views
-from portal.web.orders import new_order, reservations
+from portal.web.orders import new_order
 from portal.web.page import live, provider
 from portal.web.team import team
 
@@ -44,9 +44,9 @@ _NOC_PAGES = [
     path("netbox/run/", netbox.run, name="noc-netbox-run"),
     path("pools/", noc_overview.pool_page, name="noc-pools"),
     path("found-lines/", found_lines.listing, name="noc-found-lines"),
-    path("found-lines/adopt/", adoption_views.adopt_several, name="noc-adopt-several"),
-    path("found-lines/adopt/sheet.csv", adoption_views.sheet, name="noc-adoption-sheet"),
-    path("found-lines/<int:circuit_id>/adopt/", adoption_views.adopt, name="noc-adopt"),
+    path("found-lines/adopt/", found_lines.adopt_several, name="noc-adopt-several"),
+    path("found-lines/adopt/sheet.csv", found_lines.sheet, name="noc-adoption-sheet"),
+    path("found-lines/<int:circuit_id>/adopt/", found_lines.adopt, name="noc-adopt"),
     path("imports/", imports.listing, name="noc-imports"),
     path("imports/templates/<slug:kind>.csv", imports.csv_template, name="noc-import-template"),
     path("imports/<uuid:import_id>/", imports.page, name="noc-import"),
@@ -97,21 +97,21 @@ app_name = "web"
 urlpatterns = [
     path("", overview.overview, name="overview"),
     path("live/", live.live, name="live"),
-    path("search/", lists.search, name="search"),
-    path("palette/", command_palette.palette, name="palette"),
+    path("search/", lists_and_search.search, name="search"),
+    path("palette/", lists_and_search.palette, name="palette"),
     path("docs/", documentation.documentation, name="documentation"),
     path("docs/<path:path>", documentation.documentation, name="documentation"),
-    path("shortcuts/", command_palette.shortcuts, name="shortcuts"),
-    path("ports/", lists.ports, name="ports"),
+    path("shortcuts/", lists_and_search.shortcuts, name="shortcuts"),
+    path("ports/", lists_and_search.ports, name="ports"),
     path("ports/<int:port_id>/", port_page.page, name="port"),
-    path("orders/", lists.orders, name="orders"),
+    path("orders/", lists_and_search.orders, name="orders"),
     path("orders/new/", new_order.order, name="order"),
     path("orders/new/check/", new_order.check, name="order-check"),
     path("orders/new/ports/", new_order.ports, name="order-ports"),
-    path("orders/new/hold/", reservations.while_ordering, name="order-reservation"),
-    path("holds/", reservations.reservations, name="reservations"),
-    path("holds/<uuid:reservation_id>/renew/", reservations.renew, name="reservation-renew"),
-    path("holds/<uuid:reservation_id>/release/", reservations.release, name="reservation-release"),
+    path("orders/new/hold/", new_order.while_ordering, name="order-reservation"),
+    path("holds/", new_order.reservations, name="reservations"),
+    path("holds/<uuid:reservation_id>/renew/", new_order.renew, name="reservation-renew"),
+    path("holds/<uuid:reservation_id>/release/", new_order.release, name="reservation-release"),
     path("vlls/<uuid:vll_id>/", line_page.page, name="vll"),
     path("vlls/<uuid:vll_id>/status/", line_page.status, name="vll-status"),
     path("vlls/<uuid:vll_id>/diagnosis/", diagnosis.page, name="diagnosis"),
@@ -128,7 +128,7 @@ urlpatterns = [
     path("vlls/<uuid:vll_id>/change/", line_changes.change, name="vll-change"),
     path("vlls/<uuid:vll_id>/change/check/", line_changes.change_check, name="vll-change-check"),
     path("vlls/<uuid:vll_id>/bandwidth/", line_changes.bandwidth, name="vll-bandwidth"),
-    path("vlls/<uuid:vll_id>/let-go/", adoption_views.let_go, name="vll-let-go"),
+    path("vlls/<uuid:vll_id>/let-go/", found_lines.let_go, name="vll-let-go"),
     path("vlls/<uuid:vll_id>/suspend/", line_changes.suspend, name="vll-suspend"),
     path("vlls/<uuid:vll_id>/resume/", line_changes.resume, name="vll-resume"),
     path("vlls/<uuid:vll_id>/restore/", line_changes.restore, name="vll-restore"),
@@ -161,10 +161,10 @@ urlpatterns = [
     path("webhooks/<int:webhook_id>/enable/", webhooks.enable, name="webhook-enable"),
     path("webhooks/<int:webhook_id>/remove/", webhooks.remove, name="webhook-remove"),
     path("webhooks/deliveries/<uuid:delivery_id>/again/", webhooks.redeliver, name="webhook-redeliver"),
-    path("account/notifications/", notifications.notifications, name="notifications"),
-    path("unsubscribe/<str:signed>/", notifications.unsubscribe, name="unsubscribe"),
+    path("account/notifications/", account.notifications, name="notifications"),
+    path("unsubscribe/<str:signed>/", account.unsubscribe, name="unsubscribe"),
     path("provider/logo/<slug:digest>/", provider.logo, name="provider-logo"),
     path("provider/style/<slug:digest>/", provider.style, name="provider-style"),
     path("noc/", include(_NOC_PAGES)),
-    path("routers/", lists.routers, name="routers"),
+    path("routers/", lists_and_search.routers, name="routers"),
 ]

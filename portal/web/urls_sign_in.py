@@ -17,7 +17,7 @@ from django.views.i18n import set_language
 from portal.accounts import permissions
 from portal.core.http import public
 from portal.notifications.mail_delivery import mails_are_late
-from portal.web.page.page_guard import requires
+from portal.web.page.base import requires
 
 signed_in = requires(permissions.may_sign_in)
 

@@ -33,12 +33,11 @@ from portal.notifications.webhook_operations import (
     webhook_test,
     why_disabled,
 )
-from portal.web.fields.autocomplete import AutocompleteField
 from portal.web.fields.base import VersionedForm, save
+from portal.web.fields.suggestions import AutocompleteField
 from portal.web.page.badges import badge_markup
-from portal.web.page.flash_messages import result_message
+from portal.web.page.base import SignedInRequest, requires, result_message
 from portal.web.page.list_filters import in_order, newest_first
-from portal.web.page.page_guard import SignedInRequest, requires
 
 
 def _described(choices: list[tuple[str, Any]]) -> list[tuple[str, Any]]:

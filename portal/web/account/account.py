@@ -1,19 +1,21 @@
-"""The page "Account": name, language, email address."""
+"""The user's account: name, language, e-mail address, choice of mails, and the forms to sign in."""
 
 from typing import Any
 
 from allauth.account.decorators import reauthentication_required
+from allauth.account.forms import ChangePasswordForm, LoginForm, ResetPasswordKeyForm, SetPasswordForm
 from allauth.core.ratelimit import consume_or_429
 from allauth.mfa.models import Authenticator
 from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import SuspiciousOperation
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import activate, get_language, gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts import permissions
@@ -23,8 +25,18 @@ from portal.accounts.own_account import email_change, email_change_of, email_cha
 from portal.accounts.tokens import tokens_of
 from portal.core import clock
 from portal.core.errors import DomainError
+from portal.core.http.view_permission import public
+from portal.notifications.mail_recipients import (
+    groups_for,
+    mails_choose,
+    mails_stop,
+    unsubscribe_of,
+    wanted_groups,
+)
+from portal.notifications.models import Group
 from portal.web.fields.base import TablerForm
-from portal.web.page.page_guard import SignedInRequest, requires
+from portal.web.page.base import SignedInRequest, requires
+from portal.web.team.team import PASSWORD_HELP
 
 
 class NameForm(TablerForm):
@@ -152,3 +164,100 @@ def email_confirm(request: SignedInRequest, signed: str) -> HttpResponse:
         return render(request, "account/email_over.html", {"why": error.sentence}, status=GONE)
     messages.success(request, gettext("Your e-mail address is %(email)s now.") % {"email": new})
     return redirect("web:account")
+
+
+LABELS = {
+    Group.ORDERS: _("Orders: accepted, waiting for approval, changes done, rejected, cancelled"),
+    Group.FAILURES: _("Orders that failed"),
+    Group.LINES: _("Lines that are in service, suspended or removed"),
+    Group.STATUS: _("Lines that have been down, or up again, for two minutes"),
+    Group.REPORTS: _("The monthly report with the 95th percentiles"),
+    Group.WEBHOOKS: _("Webhooks that were disabled because they failed"),
+    Group.NOC: _("For the NOC: orders to approve, overdue orders, configuration drift"),
+}
+
+
+class MailsForm(TablerForm):
+    """The form to choose mails, with a checkbox for each group of mails that the user can receive."""
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        wanted = wanted_groups(user)
+        for group in groups_for(user):
+            self.fields[group.value] = forms.BooleanField(
+                label=LABELS[group],
+                required=False,
+                initial=group in wanted,
+                widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
+            )
+
+    def wanted(self) -> list[str]:
+        return [name for name, is_wanted in self.cleaned_data.items() if is_wanted]
+
+
+@requires(permissions.may_sign_in)
+@require_http_methods(["GET", "HEAD", "POST"])
+def notifications(request: SignedInRequest) -> HttpResponse:
+    form = MailsForm(request.POST if request.method == "POST" else None, user=request.user)
+    if form.is_valid():
+        mails_choose(user=request.user, wanted=form.wanted(), now=clock.now())
+        messages.success(request, gettext("Your choice is saved."))
+        return redirect("web:notifications")
+    return render(request, "notifications/notifications.html", {"form": form})
+
+
+# The view is exempt from the CSRF check, because mail programs send this POST without a session or a cookie
+# (RFC 8058, section 3.1).
+@csrf_exempt
+@public
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def unsubscribe(request: HttpRequest, signed: str) -> HttpResponse:
+    """Show a button to unsubscribe (GET), or disable the mails of the group (POST).
+
+    GET alone does not unsubscribe, because mail scanners follow all links.
+    """
+    try:
+        user, group = unsubscribe_of(signed)
+    except DomainError as error:
+        why = {"why": error.sentence}
+        return render(request, "notifications/unknown_link.html", why, status=404)
+    if request.method == "POST":
+        mails_stop(user=user, group=group, now=clock.now())
+    context = {"what": LABELS[group], "done": request.method == "POST"}
+    return render(request, "notifications/unsubscribe.html", context)
+
+
+class SignInForm(LoginForm):
+    """The form to sign in with the user name or e-mail address, and the password."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["login"].label = _("User name or e-mail")
+        self.fields["login"].widget.attrs |= {"autocomplete": "username", "autocapitalize": "none"}
+
+
+class _TwiceForm(forms.Form):
+    """A form with a new password that the user enters twice."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["password1"].label = _("New password")
+        self.fields["password1"].help_text = PASSWORD_HELP
+        self.fields["password2"].label = _("New password, again")
+
+
+class OtherPasswordForm(_TwiceForm, ChangePasswordForm):
+    """The form to change the password."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["oldpassword"].label = _("Current password")
+
+
+class FirstPasswordForm(_TwiceForm, SetPasswordForm):
+    """The form to set a password for a user who has none."""
+
+
+class ForgottenPasswordForm(_TwiceForm, ResetPasswordKeyForm):
+    """The form to set a new password after the user has followed the link in a mail."""

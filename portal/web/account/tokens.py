@@ -20,8 +20,8 @@ from portal.accounts.tokens import token_create, tokens_of
 from portal.audit.provenance import made_with, token_revoke_with
 from portal.core import clock
 from portal.web.fields.base import TablerForm
+from portal.web.page.base import SignedInRequest, proves_identity, requires
 from portal.web.page.list_filters import newest_first
-from portal.web.page.page_guard import SignedInRequest, proves_identity, requires
 
 MAX_NETWORKS = 20
 _SCOPES = {

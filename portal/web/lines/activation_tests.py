@@ -26,8 +26,7 @@ from portal.vll.operations.activation_test_on_demand import (
 from portal.vll.sentences import activation_test_sentence, failure_sentence
 from portal.web.fields.base import TablerForm
 from portal.web.fields.moments import MomentField
-from portal.web.page.flash_messages import result_message
-from portal.web.page.page_guard import SignedInRequest, requires, visible_vll
+from portal.web.page.base import SignedInRequest, requires, result_message, visible_vll
 
 
 class ActivationTestForm(TablerForm):

@@ -17,9 +17,8 @@ from portal.diagnosis.models import TroubleReport
 from portal.diagnosis.trouble_reports import trouble_close, trouble_report
 from portal.vll.models import Vll
 from portal.web.fields.base import TablerForm
-from portal.web.page.flash_messages import result_message
+from portal.web.page.base import SignedInRequest, requires, result_message, visible_vll
 from portal.web.page.list_filters import newest_first
-from portal.web.page.page_guard import SignedInRequest, requires, visible_vll
 
 
 class TroubleForm(TablerForm):

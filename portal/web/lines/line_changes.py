@@ -30,8 +30,7 @@ from portal.vll.states import IN_SERVICE
 from portal.web.lines.bandwidth_form import OtherBandwidthForm
 from portal.web.lines.change_form import ChangeForm
 from portal.web.orders.order_preview import change_feasibility_context
-from portal.web.page.flash_messages import result_message
-from portal.web.page.page_guard import SignedInRequest, requires, visible_vll
+from portal.web.page.base import SignedInRequest, requires, result_message, visible_vll
 
 _AT_ONCE = timedelta(0)
 _OTHERS = (timedelta(days=1), timedelta(days=7), timedelta(days=30))

@@ -25,8 +25,8 @@ from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle, OperStatus
 from portal.web.lines.bandwidth_form import OtherBandwidthForm
 from portal.web.lines.line_progress import progress_of
 from portal.web.lines.paths import LinePath, line_path
+from portal.web.page.base import SignedInRequest, requires, visible_vll
 from portal.web.page.live import HTTP_NO_CHANGE
-from portal.web.page.page_guard import SignedInRequest, requires, visible_vll
 
 _RECENT = timedelta(days=1)
 _TESTS_SHOWN = 10

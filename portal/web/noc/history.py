@@ -37,7 +37,7 @@ from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.notifications.models import Webhook
 from portal.vll.models import Vll
 from portal.web.noc.inventory.inventory_kinds import CUSTOMERS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES, Kind
-from portal.web.page.page_guard import SignedInRequest, requires
+from portal.web.page.base import SignedInRequest, requires
 
 register = template.Library()
 

@@ -35,8 +35,7 @@ from portal.imports.tables import (
 from portal.uploads.errors import TableTooLarge
 from portal.uploads.table import MAX_BYTES
 from portal.web.page.badges import badge_markup
-from portal.web.page.flash_messages import result_message
-from portal.web.page.page_guard import SignedInRequest, requires
+from portal.web.page.base import SignedInRequest, requires, result_message
 
 register = template.Library()
 

@@ -23,7 +23,7 @@ from portal.netbox_sync.netbox_status import (
     netbox_status,
 )
 from portal.netbox_sync.sync_run import run_request
-from portal.web.page.page_guard import SignedInRequest, requires
+from portal.web.page.base import SignedInRequest, requires
 
 register = template.Library()
 register.filter("netbox_error", error_sentence)

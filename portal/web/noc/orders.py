@@ -34,10 +34,9 @@ from portal.vll.states import OrderState
 from portal.web.fields.base import TablerForm
 from portal.web.lines.paths import line_path
 from portal.web.orders.order_preview import diff_rows_of
-from portal.web.page.flash_messages import result_message
+from portal.web.page.base import SignedInRequest, requires, result_message
 from portal.web.page.list_filters import newest_first
 from portal.web.page.live import HTTP_NO_CHANGE
-from portal.web.page.page_guard import SignedInRequest, requires
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise

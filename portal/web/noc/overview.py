@@ -16,7 +16,7 @@ from portal.core.reader_texts import count_text
 from portal.diagnosis.health import HealthState
 from portal.vll.models import Order, Vll
 from portal.vll.states import Lifecycle, OrderState
-from portal.web.page.page_guard import SignedInRequest, requires
+from portal.web.page.base import SignedInRequest, requires
 
 # The maximum number of alarms in each list. The counts include all alarms, and the history lists all.
 SHOWN = 50

@@ -19,8 +19,7 @@ from portal.audit.provenance import account_close_with, made_by
 from portal.core import clock
 from portal.notifications.mail_delivery import first_password_mail
 from portal.web.fields.base import TablerForm
-from portal.web.page.flash_messages import result_message
-from portal.web.page.page_guard import SignedInRequest, proves_identity, requires
+from portal.web.page.base import SignedInRequest, proves_identity, requires, result_message
 
 NOC_ROLES = {
     User.NocRole.NOC.value: _("NOC user"),

@@ -22,7 +22,7 @@ from django.utils.safestring import SafeString
 
 from portal.accounts import permissions
 from portal.live.topics import BadTopics, Followed, UnknownLine, follow
-from portal.web.page.page_guard import SignedInRequest, requires
+from portal.web.page.base import SignedInRequest, requires
 
 HTTP_NO_CHANGE = 204
 # The request header with a digest of the content that the browser shows.

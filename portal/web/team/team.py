@@ -26,8 +26,7 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.core.http import public
 from portal.web.fields.base import TablerForm
-from portal.web.page.flash_messages import result_message
-from portal.web.page.page_guard import SignedInRequest, proves_identity, requires
+from portal.web.page.base import SignedInRequest, proves_identity, requires, result_message
 
 PASSWORD_HELP = _("At least 12 characters, and not one of the usual ones.")
 
@@ -158,7 +157,7 @@ def _welcome_message(request: HttpRequest, found: Invitation) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """The members of a customer, as the object of a permission (portal.web.page.page_guard.Owned)."""
+    """The members of a customer, as the object of a permission (portal.web.page.base.Owned)."""
 
     customer: Customer
 

@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.inventory.models import Port
-from portal.web.fields.autocomplete import SHOWN
+from portal.web.fields.suggestions import SHOWN
 from tests.integration.isp import Isp
 from tests.integration.web_pages.browser import save, signed_in, text
 

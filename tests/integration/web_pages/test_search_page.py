@@ -5,7 +5,7 @@ from django.urls import reverse
 from portal.accounts.models import User
 from portal.inventory.models import Port
 from portal.vll.models import Order, Vll
-from portal.web.lists import SHOWN
+from portal.web.lists_and_search import SHOWN
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.web_pages.browser import signed_in, text

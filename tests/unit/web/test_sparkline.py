@@ -1,7 +1,7 @@
 """Sparklines: both directions on one scale, gaps stay gaps."""
 
 from portal.telemetry.throughput import Recent
-from portal.web.page.sparkline import HEIGHT, sparkline_of
+from portal.web.page.sparklines import HEIGHT, sparkline_of
 
 
 def test_a_gap_breaks_the_line_and_a_lone_point_is_a_dot() -> None:

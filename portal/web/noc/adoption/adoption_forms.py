@@ -18,9 +18,9 @@ from portal.netbox_sync.l2vpn_proposals import L2vpnProposals, Proposal
 from portal.uploads.table import TableRow, read_table
 from portal.uploads.vppcfg_file import vppcfg_descriptions
 from portal.vll.operations.adopt_line import MOST_ADOPTIONS, Adoption, FoundPorts
-from portal.web.fields.autocomplete import AutocompleteField
 from portal.web.fields.base import TablerForm
 from portal.web.fields.numbers import SizeField, shown
+from portal.web.fields.suggestions import AutocompleteField
 from portal.web.lines.bandwidth_form import BandwidthForm, name_after
 from portal.web.noc.inventory.inventory_forms import MbitField
 

@@ -34,9 +34,8 @@ from portal.vll import queries as lines
 from portal.web.fields.base import LookupField, TablerForm
 from portal.web.fields.moments import MomentField
 from portal.web.noc import overview
-from portal.web.page.flash_messages import result_message
+from portal.web.page.base import SignedInRequest, requires, result_message
 from portal.web.page.list_filters import newest_first
-from portal.web.page.page_guard import SignedInRequest, requires
 
 _MORNING = time(8, 0)
 

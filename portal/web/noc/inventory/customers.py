@@ -28,8 +28,8 @@ from portal.vll import queries
 from portal.vll.states import OrderState
 from portal.web.noc.inventory.inventory_kinds import KINDS
 from portal.web.orders.port_choice import orderable_ports
+from portal.web.page.base import SignedInRequest, proves_identity, requires
 from portal.web.page.list_filters import newest_first
-from portal.web.page.page_guard import SignedInRequest, proves_identity, requires
 
 
 @dataclass(frozen=True, slots=True)

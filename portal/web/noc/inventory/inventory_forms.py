@@ -14,10 +14,9 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.core.quantities import WholeNumberField, read_rate
 from portal.inventory.kinds import KIND_OF, Field, InventoryKind, Type
-from portal.web.fields.autocomplete import AutocompleteField
 from portal.web.fields.base import VersionedForm
-from portal.web.fields.interface_choice import InterfaceField, PicksInterfaces
 from portal.web.fields.numbers import NumberField, SizeField, decimal_sign, shown
+from portal.web.fields.suggestions import AutocompleteField, InterfaceField, PicksInterfaces
 
 _LARGEST = 2**53 - 1
 

@@ -27,8 +27,8 @@ from portal.vll.link_facts import verified_link_mtus
 from portal.vll.sentences import waits_of
 from portal.web.fields.base import VersionedForm
 from portal.web.noc.inventory.inventory_forms import VniRangeForm, form_of
-from portal.web.noc.routers.router_losses import link_loss_rows
 from portal.web.page.badges import router_admin_status
+from portal.web.page.sparklines import link_loss_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class Kind:
     leads_to: Callable[[dict[str, Any], QueryDict], str] = lambda _wanted, _opened: ""
     # Returns warnings about a row that was created. The argument is the form's values.
     doubts: Callable[[dict[str, Any]], list[str]] = lambda _wanted: []
-    # The losses of a row (portal.web.noc.routers.router_losses), which the page shows below the form.
+    # The losses of a row (portal.web.page.sparklines), which the page shows below the form.
     losses: Callable[[Any, datetime], list[dict[str, Any]]] | None = None
 
 

@@ -15,12 +15,18 @@ from django.views.decorators.http import require_http_methods
 from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.web.fields.autocomplete import ROWS, options, suggestions
 from portal.web.fields.base import CONFLICT, UNPROCESSABLE, VersionedForm, do, save
-from portal.web.fields.interface_choice import PicksInterfaces, reported_list, router_named
+from portal.web.fields.suggestions import (
+    ROWS,
+    PicksInterfaces,
+    options,
+    reported_list,
+    router_named,
+    suggestions,
+)
 from portal.web.noc.inventory.inventory_kinds import Kind
+from portal.web.page.base import SignedInRequest, proves_identity, requires
 from portal.web.page.list_filters import filtered, in_order
-from portal.web.page.page_guard import SignedInRequest, proves_identity, requires
 
 
 @requires(permissions.may_run_the_network)

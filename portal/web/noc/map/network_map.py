@@ -35,8 +35,8 @@ from portal.vll.models import TunnelPath
 from portal.web.noc.inventory.inventory_kinds import LINKS
 from portal.web.noc.map.map_selection import MapSelection, map_selection
 from portal.web.noc.map.svg_map import NARROW, WIDTH, Join, Point, Sent, drawing_of
+from portal.web.page.base import SignedInRequest, requires
 from portal.web.page.list_filters import filtered
-from portal.web.page.page_guard import SignedInRequest, requires
 
 # The maximum number of links on the map. More links are slow to draw and hard to read. A search reduces them.
 LINKS_SHOWN = 120

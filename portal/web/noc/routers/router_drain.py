@@ -22,8 +22,8 @@ from portal.vll.router_operations.drain import (
     drain_step,
     ends_to_drain,
 )
+from portal.web.page.base import SignedInRequest, requires
 from portal.web.page.list_filters import in_order
-from portal.web.page.page_guard import SignedInRequest, requires
 
 CONFLICT = 409
 

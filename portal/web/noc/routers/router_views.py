@@ -40,11 +40,10 @@ from portal.vll.router_operations.actions import (
 from portal.vll.router_operations.freeze import freeze_acknowledge, freeze_of, router_freeze, router_unfreeze
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.fields.base import TablerForm
-from portal.web.noc.routers.router_losses import router_loss_rows
 from portal.web.page.badges import END_COUNTS
-from portal.web.page.flash_messages import result_message
+from portal.web.page.base import SignedInRequest, requires, result_message
 from portal.web.page.list_filters import in_order
-from portal.web.page.page_guard import SignedInRequest, requires
+from portal.web.page.sparklines import router_loss_rows
 
 _HOURS = (1, 2, 4, 8, 24, 72, 168)
 

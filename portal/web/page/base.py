@@ -1,12 +1,14 @@
-"""The access check of every page: sign-in, scope of the user, and permission."""
+"""The base of all views: the access check, and the message about the result of a button."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Protocol
 from uuid import UUID
 
 from allauth.account.decorators import reauthentication_required
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
@@ -15,6 +17,8 @@ from django_htmx.middleware import HtmxDetails
 
 from portal.accounts.models import Customer, User
 from portal.core.http import Permission, View, declare
+from portal.core.errors import DomainError
+from portal.core.http.view_permission import Permission, View, declare
 from portal.vll import queries
 from portal.vll.models import Vll
 from portal.web.page.middleware import page_of
@@ -79,3 +83,18 @@ def visible_vll(user: User, vll_id: UUID) -> Vll:
 def _admit(allowed: bool) -> None:
     if not allowed:
         raise PermissionDenied
+
+
+@contextmanager
+def result_message(request: SignedInRequest, *, done: str = "") -> Iterator[None]:
+    """Run the block. If it succeeds, show the message ``done``, unless it is "".
+
+    If it raises a DomainError, show the sentence of the error and do not raise it further.
+    """
+    try:
+        yield
+    except DomainError as error:
+        messages.error(request, error.sentence)
+    else:
+        if done:
+            messages.success(request, done)

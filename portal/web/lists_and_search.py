@@ -1,33 +1,144 @@
-"""The command palette: a list of pages, objects and actions that match the typed text."""
+"""The lists of ports, orders and routers, the search, and the command palette."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.inventory.queries import Text
+from portal.core import clock
+from portal.diagnosis.health import with_health
+from portal.inventory.filters import Text
+from portal.inventory.interfaces import with_link_speed
+from portal.inventory.kinds import found
+from portal.inventory.models import FRESH, Port, Router
+from portal.inventory.queries import with_enrolment
 from portal.vll import queries
 from portal.vll.models import Order, Vll
-from portal.vll.queries import orders_found
+from portal.vll.queries import orders_found, vlls_found
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.lines.line_progress import actions_of
-from portal.web.lists import lines_found, others_found
-from portal.web.noc.inventory.inventory_kinds import KINDS
-from portal.web.page.list_filters import LONGEST_SEARCH
+from portal.web.noc.inventory.inventory_kinds import CUSTOMERS, KINDS, LINKS, PORTS, ROUTERS, SITES
+from portal.web.page.base import SignedInRequest, requires
+from portal.web.page.list_filters import (
+    LONGEST_SEARCH,
+    filtered,
+    in_order,
+    newest_first,
+    of_customer,
+    only_of,
+)
 from portal.web.page.navigation import pages_of
-from portal.web.page.page_guard import SignedInRequest, requires
+
+
+@requires(permissions.may_run_the_network)
+def routers(request: SignedInRequest) -> HttpResponse:
+    """Show the routers that match the search and the filters.
+
+    A router is shown as reporting if its last report is recent enough for the status of its VLLs (FRESH).
+    """
+    rows = with_enrolment(Router.objects.select_related("site", "observed", "convergence"))
+    matching = filtered(rows, request.GET, ROUTERS.filters)
+    page = in_order(matching.rows, by=ROUTERS.by, after=request.GET.get("after", ""))
+    context = {"routers": page.rows, "page": page, "filtered": matching, "fresh_since": clock.now() - FRESH}
+    return render(request, "routers/routers.html", context)
+
+
+@requires(permissions.may_sign_in)
+def ports(request: SignedInRequest) -> HttpResponse:
+    """Show the ports of the user's customers with their booked bandwidth.
+
+    ``?customer=`` selects one customer.
+    """
+    rows = with_link_speed(Port.objects.visible_to(request.user).select_related("router__site", "customer"))
+    customer = of_customer(request.user, request.GET)
+    matching = filtered(rows, request.GET, (only_of(customer),) if customer else ())
+    page = in_order(matching.rows, by=PORTS.by, after=request.GET.get("after", ""))
+    return render(request, "ports/ports.html", {"ports": page.rows, "page": page, "filtered": matching})
+
+
+@requires(permissions.may_sign_in)
+def orders(request: SignedInRequest) -> HttpResponse:
+    """Show the orders of the user's customers, newest first. ``?customer=`` selects one customer."""
+    rows, customer = queries.orders(request.user), of_customer(request.user, request.GET)
+    if customer is not None:
+        rows = rows.filter(customer=customer)
+    keep = "" if customer is None else f"customer={customer.pk}"
+    page = newest_first(rows, by="ordered_at", after=request.GET.get("after", ""))
+    return render(request, "orders/orders.html", {"page": page, "customer": customer, "keep": keep})
+
+
+# The maximum number of results for each kind of object.
+SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The results of one kind of object, each with the address of its page.
+
+    ``more``: the address of a list with all results; "" if ``rows`` has all of them.
+    """
+
+    title: Text
+    rows: list[tuple[Any, str]]
+    more: str
+
+
+@requires(permissions.may_sign_in)
+def search(request: SignedInRequest) -> HttpResponse:
+    """Show the results for ``?q=``: a name, a port, a VNI, a VLAN, or the id of a line or an order."""
+    q = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
+    context: dict[str, Any] = {"q": q}
+    if q:
+        first = list(lines_found(request.user, q)[: SHOWN + 1])
+        context |= {
+            "vlls": with_health(first[:SHOWN]),
+            "more_vlls": len(first) > SHOWN,
+            "shown": SHOWN,
+            "others": [each for each in others_found(request.user, q, shown=SHOWN) if each.rows],
+        }
+    return render(request, "search/search.html", context)
+
+
+def lines_found(user: User, q: str) -> QuerySet[Vll]:
+    """Return the lines that match ``q`` and that the user may see, newest first."""
+    return queries.vlls(user).filter(vlls_found(q, user=user))
+
+
+def others_found(user: User, q: str, *, shown: int) -> Iterable[Found]:
+    """Yield the objects other than lines that match ``q`` and that the user may see.
+
+    At most ``shown`` objects of each kind are returned.
+    """
+    ports = Port.objects.visible_to(user).select_related("router__site").order_by("router__name", "interface")
+    yield _found(_("Ports"), ports, q, shown, listed_at="web:ports", page="web:port")
+    if permissions.may_run_the_network(user):
+        for kind in (ROUTERS, SITES, LINKS, CUSTOMERS):
+            listed_at = f"web:noc-{kind.slug}"
+            page, rows = kind.page or f"{listed_at}-change", kind.rows().order_by(*kind.by)
+            yield _found(kind.title, rows, q, shown, listed_at=listed_at, page=page)
+
+
+def _found(title: Text, rows: QuerySet[Any], q: str, shown: int, *, listed_at: str, page: str) -> Found:
+    first = list(found(rows, q)[: shown + 1])
+    return Found(
+        title=title,
+        rows=[(row, reverse(page, args=[row.pk])) for row in first[:shown]],
+        more=f"{reverse(listed_at)}?{urlencode({'q': q})}" if len(first) > shown else "",
+    )
+
 
 # The maximum number of entries for each kind of object. The search page shows more.
-SHOWN = 5
+OPTIONS_SHOWN = 5
 # The minimum length of a text that searches for objects. A shorter text finds only pages and actions.
 _LEAST_LETTERS = 2
 
@@ -60,11 +171,11 @@ class _LineAction:
 
 
 _LINE_ACTIONS = (
-    _LineAction(gettext_lazy("Change"), gettext_lazy("Change %(line)s"), "change", "web:vll-change"),
-    _LineAction(gettext_lazy("Suspend"), gettext_lazy("Suspend %(line)s"), "suspend", "web:vll-suspend"),
-    _LineAction(gettext_lazy("Remove"), gettext_lazy("Remove %(line)s"), "remove", "web:vll-remove"),
-    _LineAction(gettext_lazy("Test"), gettext_lazy("Test %(line)s"), "test", "web:vll-test"),
-    _LineAction(gettext_lazy("Diagnose"), gettext_lazy("Diagnose %(line)s"), "", "web:diagnosis"),
+    _LineAction(_("Change"), _("Change %(line)s"), "change", "web:vll-change"),
+    _LineAction(_("Suspend"), _("Suspend %(line)s"), "suspend", "web:vll-suspend"),
+    _LineAction(_("Remove"), _("Remove %(line)s"), "remove", "web:vll-remove"),
+    _LineAction(_("Test"), _("Test %(line)s"), "test", "web:vll-test"),
+    _LineAction(_("Diagnose"), _("Diagnose %(line)s"), "", "web:diagnosis"),
 )
 
 
@@ -123,7 +234,7 @@ def _on_lines(user: User, do: _LineAction, q: str) -> Iterator[Option]:
     if len(verb) < _LEAST_LETTERS or not str(do.verb).casefold().startswith(verb.casefold()):
         return
     lines = lines_found(user, name.strip()) if name.strip() else queries.vlls(user)
-    for vll in lines.exclude(lifecycle__in=TERMINAL_LIFECYCLES)[:SHOWN]:
+    for vll in lines.exclude(lifecycle__in=TERMINAL_LIFECYCLES)[:OPTIONS_SHOWN]:
         if not do.action or _may(user, vll, do.action):
             yield Option(do.sentence % {"line": vll}, reverse(do.page, args=[vll.pk]), note=str(vll.customer))
 
@@ -138,9 +249,9 @@ def _order_text(order: Order) -> str:
 
 
 def _things(user: User, q: str) -> Iterable[tuple[Text, list[Option]]]:
-    lines = lines_found(user, q)[:SHOWN]
+    lines = lines_found(user, q)[:OPTIONS_SHOWN]
     yield (_("Lines"), [_thing(vll, "web:vll", vll.pk, vll.customer) for vll in lines])
-    orders = queries.orders(user).filter(orders_found(q))[:SHOWN]
+    orders = queries.orders(user).filter(orders_found(q))[:OPTIONS_SHOWN]
     yield (
         _("Orders"),
         [
@@ -150,8 +261,8 @@ def _things(user: User, q: str) -> Iterable[tuple[Text, list[Option]]]:
             for order in orders
         ],
     )
-    for found in others_found(user, q, shown=SHOWN):
-        yield (found.title, [Option(str(row), address) for row, address in found.rows])
+    for each in others_found(user, q, shown=OPTIONS_SHOWN):
+        yield (each.title, [Option(str(row), address) for row, address in each.rows])
 
 
 def _thing(name: Any, page: str, pk: Any, note: Any) -> Option:
