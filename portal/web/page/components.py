@@ -6,35 +6,46 @@ from typing import Any, NamedTuple
 from django import template
 from django.template.base import FilterExpression, NodeList, Parser, Token, token_kwargs
 from django.urls import reverse
-from django.utils.html import conditional_escape, format_html
+from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 register = template.Library()
 
-_NUMBER = ' class="ll-number"'
+
+def class_attribute(*names: str | None) -> SafeString:
+    """Return a class attribute with these classes; "" if there are none."""
+    css = " ".join(filter(None, names))
+    return format_html(' class="{}"', css) if css else SafeString("")
 
 
-def _read_arguments(parser: Parser, token: Token) -> tuple[list[str], dict[str, FilterExpression]]:
-    """Return the positional arguments of a tag as text, and its keyword arguments."""
-    _name, *bits = token.split_contents()
+def read_arguments(
+    parser: Parser, token: Token, *known: str
+) -> tuple[list[str], dict[str, FilterExpression]]:
+    """Return the positional arguments of a tag as text, and its keyword arguments.
+
+    Raises TemplateSyntaxError for a keyword that is not in ``known``.
+    """
+    tag, *bits = token.split_contents()
     named = [bit for bit in bits if token_kwargs([bit], parser)]
-    positional = [bit for bit in bits if bit not in named]
-    return positional, token_kwargs(named, parser)
+    positional, given = [bit for bit in bits if bit not in named], token_kwargs(named, parser)
+    if given.keys() - {*known}:
+        raise template.TemplateSyntaxError(f"{tag} takes only these keywords: {', '.join(known)}")
+    return positional, given
 
 
 class _Column(NamedTuple):
-    """A column. ``css``: the class of its cells. ``content``: the template of a cell."""
+    """A column. ``number``: the class of columns with numbers, or "". ``css``: the classes of its cells."""
 
-    label: Any
-    is_number: bool
-    css: str
+    label: SafeString
+    number: str
+    css: SafeString
     content: NodeList
 
     def cell(self, context: Any, *, is_first: bool) -> str:
-        tag = ("th", 'scope="row"') if is_first else ("td", f'data-label="{conditional_escape(self.label)}"')
-        css = " ".join(filter(None, ("ll-number" if self.is_number else "", self.css)))
-        attributes = f'{tag[1]} class="{css}"' if css else tag[1]
-        return f"<{tag[0]} {attributes}>{self.content.render(context)}</{tag[0]}>"
+        content = self.content.render(context)
+        if is_first:
+            return f'<th scope="row"{self.css}>{content}</th>'
+        return f'<td data-label="{self.label}"{self.css}>{content}</td>'
 
 
 class _TableNode(template.Node):
@@ -49,16 +60,15 @@ class _TableNode(template.Node):
             self.nodelist.render(context)
         given = {name: value.resolve(context) for name, value in self.named.items() if name != "id"}
         heads = "".join(
-            f'<th scope="col"{_NUMBER if column.is_number else ""}>{conditional_escape(column.label)}</th>'
-            for column in columns
+            f'<th scope="col"{class_attribute(column.number)}>{column.label}</th>' for column in columns
         )
         body = "".join(self._row(context, columns, row) for row in self.rows.resolve(context) or ())
         if not body and "empty" in given:
             none = conditional_escape(given["empty"])
             body = f'<tr><td colspan="{len(columns)}">{none}</td></tr>'
-        css = " ".join(filter(None, ("table ll-table", given.get("css"))))
+        css = class_attribute("table ll-table", given.get("css"))
         caption = format_html("<caption>{}</caption>", given["caption"]) if "caption" in given else ""
-        return f'<table class="{css}">{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
+        return f"<table{css}>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
 
     def _row(self, context: Any, columns: Iterable[_Column], row: Any) -> str:
         values = row if len(self.names) > 1 else (row,)
@@ -82,7 +92,7 @@ def table(parser: Parser, token: Token) -> template.Node:
     * ``empty``: the text of a table without rows.
     * ``id``: the HTML id of a row; the expression may use the row.
     """
-    (rows, _as, *names), named = _read_arguments(parser, token)
+    (rows, _as, *names), named = read_arguments(parser, token, "caption", "css", "empty", "id")
     content = parser.parse(("endtable",))
     parser.delete_first_token()
     return _TableNode(parser.compile_filter(rows), [name.rstrip(",") for name in names], named, content)
@@ -96,70 +106,43 @@ class _ColumnNode(template.Node):
 
     def render(self, context: Any) -> str:
         given = {name: value.resolve(context) for name, value in self.named.items()}
-        column = _Column(
-            self.label.resolve(context), bool(given.get("number")), given.get("css", ""), self.nodelist
-        )
-        context["columns_of_table"].append(column)
+        number = "ll-number" if given.get("number") else ""
+        css = class_attribute(number, given.get("css"))
+        label = conditional_escape(self.label.resolve(context))
+        context["columns_of_table"].append(_Column(label, number, css, self.nodelist))
         return ""
 
 
 @register.tag
 def column(parser: Parser, token: Token) -> template.Node:
     """Declare a column of ``{% table %}``. Optional parameters: ``number`` (align right), ``css``."""
-    (label,), named = _read_arguments(parser, token)
+    (label,), named = read_arguments(parser, token, "number", "css")
     content = parser.parse(("endcolumn",))
     parser.delete_first_token()
     return _ColumnNode(parser.compile_filter(label), named, content)
 
 
-class _CardNode(template.Node):
-    child_nodelists = ("header", "nodelist")
-
-    def __init__(
-        self, title: FilterExpression, named: dict[str, FilterExpression], header: NodeList, content: NodeList
-    ) -> None:
-        self.title, self.named, self.header, self.nodelist = title, named, header, content
-
-    def render(self, context: Any) -> str:
-        given = {name: value.resolve(context) for name, value in self.named.items()}
-        header, content = self.header.render(context), self.nodelist.render(context)
-        if (body := given.get("body")) is not None:
-            css = " ".join(filter(None, ("card-body", body)))
-            content = format_html('<div class="{}">{}</div>', css, mark_safe(content))  # noqa: S308
-        return self.html(self.title.resolve(context), given, header, content)
-
-    def html(self, title: Any, given: dict[str, Any], header: str, content: str) -> str:
-        card = conditional_escape(given["id"])
-        css = " ".join(filter(None, ("card", given.get("css"))))
-        return (
-            f'<section class="{css}" aria-labelledby="{card}"><div class="card-header">'
-            f'<h2 class="card-title" id="{card}">{conditional_escape(title)}</h2>{header}</div>'
-            f"{content}</section>"
-        )
+# Between the header and the content of a card. No text of the database contains it.
+_CONTENT = "\0content\0"
 
 
-class _FoldNode(_CardNode):
-    def html(self, title: Any, given: dict[str, Any], header: str, content: str) -> str:
-        attributes = format_html(' id="{}"', given["id"]) if "id" in given else ""
-        attributes += " open" if given.get("open") else ""
-        return (
-            f'<details class="card ll-fold"{attributes}><summary class="card-header">'
-            f'<h2 class="card-title">{conditional_escape(title)}</h2>{header}</summary>{content}</details>'
-        )
+@register.simple_tag
+def content() -> str:
+    """Mark the end of the header of a ``{% card %}`` or ``{% fold %}``, and the beginning of its content."""
+    return _CONTENT
 
 
-def _card(parser: Parser, token: Token, kind: type[_CardNode], end: str) -> template.Node:
-    (title,), named = _read_arguments(parser, token)
-    header, content = NodeList(), parser.parse(("content", end))
-    if parser.next_token().contents == "content":
-        header, content = content, parser.parse((end,))
-        parser.delete_first_token()
-    return kind(parser.compile_filter(title), named, header, content)
+def _parts(rendered: str, body: str | None) -> tuple[SafeString, SafeString]:
+    """Return the header and the content of a card."""
+    header, _mark, content = (mark_safe(part) for part in rendered.rpartition(_CONTENT))  # noqa: S308
+    if body is not None:
+        content = format_html("<div{}>{}</div>", class_attribute("card-body", body), content)
+    return header, content
 
 
-@register.tag
-def card(parser: Parser, token: Token) -> template.Node:
-    """Render a card with a title.
+@register.simple_block_tag
+def card(content: str, title: Any, *, id: str, body: str | None = None, css: str = "") -> SafeString:
+    """Return a card with a title.
 
     Example: ``{% card _("Orders") id="orders" %}…{% endcard %}``. ``id`` is the HTML id of the title. With
     ``{% content %}``, the part before it is in the card's header, next to the title. Optional parameters:
@@ -167,20 +150,35 @@ def card(parser: Parser, token: Token) -> template.Node:
     * ``body``: put the content into a body with further classes; "" for no further classes.
     * ``css``: further classes of the card.
     """
-    return _card(parser, token, _CardNode, "endcard")
+    return format_html(
+        '<section{css} aria-labelledby="{id}"><div class="card-header">'
+        '<h2 class="card-title" id="{id}">{title}</h2>{0}</div>{1}</section>',
+        *_parts(content, body),
+        css=class_attribute("card", css),
+        id=id,
+        title=title,
+    )
 
 
-@register.tag
-def fold(parser: Parser, token: Token) -> template.Node:
-    """Render a card that can be unfolded. It has the parameters of ``{% card %}``, and ``open``."""
-    return _card(parser, token, _FoldNode, "endfold")
+@register.simple_block_tag
+def fold(
+    content: str, title: Any, *, id: str = "", body: str | None = None, open: bool | str = False
+) -> SafeString:
+    """Return a card that can be unfolded. ``id``: its HTML id. Otherwise as ``card``, but without ``css``."""
+    return format_html(
+        '<details class="card ll-fold"{}{}><summary class="card-header">'
+        '<h2 class="card-title">{}</h2>{}</summary>{}</details>',
+        format_html(' id="{}"', id) if id else "",
+        " open" if open else "",
+        title,
+        *_parts(content, body),
+    )
 
 
 @register.simple_block_tag
 def pair(content: str, label: Any, css: str = "") -> SafeString:
     """Return a term and its value, for a list of pairs (``dl``)."""
-    attributes = format_html(' class="{}"', css) if css else ""
-    return format_html("<dt>{}</dt><dd{}>{}</dd>", label, attributes, content)
+    return format_html("<dt>{}</dt><dd{}>{}</dd>", label, class_attribute(css), content)
 
 
 @register.simple_block_tag
@@ -191,20 +189,29 @@ def figure(content: str, label: Any, css: str = "") -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def post_button(
-    context: Any, label: Any, page: str, *arguments: Any, css: str = "", form_css: str = "", about: Any = ""
+    context: Any,
+    label: Any,
+    page: str,
+    *arguments: Any,
+    css: str = "",
+    form_css: str = "",
+    about: Any = "",
+    **fields: str,
 ) -> SafeString:
     """Return a form with only a button, which posts to a page.
 
     ``page``: the name of the page's URL pattern, followed by its arguments. ``css``: further classes of the
-    button. ``about``: the label for screen readers, if ``label`` alone is unclear.
+    button. ``form_css``: the classes of the form. ``about``: the label for screen readers, if ``label`` alone
+    is unclear. ``fields``: the name and the value of the button, such as ``do="retry"``.
     """
     return format_html(
         '<form method="post" action="{}"{}><input type="hidden" name="csrfmiddlewaretoken" value="{}">'
-        '<button type="submit" class="{}"{}>{}</button></form>',
+        '<button type="submit"{}{}{}>{}</button></form>',
         reverse(page, args=arguments),
-        format_html(' class="{}"', form_css) if form_css else "",
+        class_attribute(form_css),
         context["csrf_token"],
-        f"btn {css}".strip(),
+        class_attribute("btn", css),
+        format_html_join("", ' name="{}" value="{}"', fields.items()),
         format_html(' aria-label="{}"', about) if about else "",
         label,
     )

@@ -23,6 +23,7 @@ from django.utils.safestring import SafeString
 from portal.accounts import permissions
 from portal.live.topics import BadTopics, Followed, UnknownLine, follow
 from portal.web.page.base import SignedInRequest, requires
+from portal.web.page.components import class_attribute, read_arguments
 
 HTTP_NO_CHANGE = 204
 # The request header with a digest of the content that the browser shows.
@@ -105,10 +106,9 @@ def livepart(parser: Parser, token: Token) -> template.Node:
     * ``css``: the class of the element.
     * ``tag``: the name of the element. By default, it is ``div``.
     """
-    _, part_id, *options = token.split_contents()
-    given = {name: parser.compile_filter(value) for name, value in (each.split("=", 1) for each in options)}
-    if "about" not in given or given.keys() - {"about", "every", "at", "of", "css", "tag"}:
-        raise template.TemplateSyntaxError("livepart takes an id, about=, every=, at=, of=, css= and tag=")
+    (part_id,), given = read_arguments(parser, token, "about", "every", "at", "of", "css", "tag")
+    if "about" not in given:
+        raise template.TemplateSyntaxError("livepart needs about=, the topics of the part")
     content = parser.parse(("endlivepart",))
     parser.delete_first_token()
     return _LivePart(parser.compile_filter(part_id), content, given)
@@ -129,7 +129,7 @@ class _LivePart(template.Node):
         every, css = given.get("every", _EVERY), given.get("css", "ll-stack")
         # The response to a POST shows a form with errors. A GET of its address would return another page.
         at = given.get("at") or (request.get_full_path() if request.method == "GET" else "")
-        attributes = format_html(' class="{}"', css) if css else ""
+        attributes = class_attribute(css)
         body = "" if "of" in given else self.nodelist.render(context)
         # Leave out the token of forms, because it differs at each request.
         content = given.get("of", body).replace(str(context.get("csrf_token", "")), "")
