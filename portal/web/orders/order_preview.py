@@ -21,9 +21,8 @@ from portal.vll.states import IN_SERVICE_ACTIONS, OrderAction
 from portal.web.lines.change_form import ChangeForm
 from portal.web.lines.paths import LinePath, line_path
 from portal.web.orders.order_form import OrderForm, Problem
-from portal.web.page.units import transport
+from portal.web.page.units import end_name, transport
 
-_SIDES = {"a": gettext_noop("A end"), "z": gettext_noop("Z end")}
 _TAGGINGS: dict[str, str] = {
     Tagging.UNTAGGED: gettext_noop("whole port"),
     Tagging.DOT1Q: gettext_noop("one VLAN"),
@@ -48,7 +47,7 @@ class DiffRow:
     @property
     def name(self) -> str:
         """The label, with the end before it if the value belongs to an end."""
-        return f"{_(_SIDES[self.side])}: {self.label}" if self.side else self.label
+        return f"{end_name(self.side)}: {self.label}" if self.side else self.label
 
 
 def diff_rows_of(order: Order) -> list[DiffRow]:

@@ -141,6 +141,15 @@ def zone() -> str:
     return reader_texts.zone_name()
 
 
+_ENDS = {"a": gettext_noop("A end"), "z": gettext_noop("Z end")}
+
+
+@register.filter
+def end_name(side: str) -> str:
+    """Return the name of an end of a line, such as "A end"."""
+    return _(_ENDS[side])
+
+
 _CODE = re.compile(r"(`+)([^`]+)\1")
 
 

@@ -320,6 +320,7 @@ def _page(
         "for_all": for_all,
         "rows": rows,
         "problems": problems,
+        "is_file_open": bool(problems) and not rows,
         "refused": sum(1 for each in checked if each.refusal),
         "accepted": sum(1 for each in checked if each.order),
         "most": MOST_ADOPTIONS,
