@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from portal.events.models import Event
+from portal.inventory.filters import Text
 from portal.inventory.models import FRESH
 from portal.vll import queries
 from portal.vll.models import Order, Vll, VllEnd
@@ -42,7 +43,7 @@ class EndStep:
     """
 
     end: VllEnd
-    label: str
+    label: Text
     tone: str
     note: str = ""
     carries: bool = True
@@ -93,8 +94,7 @@ def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
         and order.state == OrderState.PENDING_APPROVAL
         and end.status == VllEnd.Status.UNANSWERED
     ):
-        label, tone = END_LOOKS[VllEnd.Status.UNANSWERED]
-        return EndStep(end, _(label), tone)
+        return EndStep(end, *END_LOOKS[VllEnd.Status.UNANSWERED])
     if end.status_revision != vll.revision or end.status == VllEnd.Status.UNANSWERED:
         waiting = _("Waiting for %(router)s") % {"router": end.port.router.name}
         why = maintenance_notice(end.port.router)
@@ -104,7 +104,7 @@ def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
     label, tone = end_look(end)
     return EndStep(
         end=end,
-        label=_(label),
+        label=label,
         tone=tone,
         note=router_reason_sentence(end.reason, router=end.port.router.name),
         agent_words=_agent_words(end.reason),

@@ -6,8 +6,7 @@ from django import template
 from django.utils.functional import Promise
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from portal.allocation.cpu_core_bookings import CoreUse
 from portal.core.reader_texts import number_text
@@ -27,28 +26,28 @@ def badge_markup(label: str | Promise, tone: str) -> SafeString:
 
 
 # The labels that follow a number of ends, such as "3 verified".
-END_COUNTS: dict[str, str] = {
-    VllEnd.Status.UNANSWERED: gettext_noop("not sent yet"),
-    VllEnd.Status.VERIFIED: gettext_noop("verified"),
-    VllEnd.Status.TESTING: gettext_noop("testing"),
-    VllEnd.Status.REMOVED: gettext_noop("removed"),
-    VllEnd.Status.PENDING: gettext_noop("pending"),
-    VllEnd.Status.CONFLICT: gettext_noop("conflict"),
-    VllEnd.Status.FAILED: gettext_noop("failed"),
+END_COUNTS: dict[str, str | Promise] = {
+    VllEnd.Status.UNANSWERED: _("not sent yet"),
+    VllEnd.Status.VERIFIED: _("verified"),
+    VllEnd.Status.TESTING: _("testing"),
+    VllEnd.Status.REMOVED: _("removed"),
+    VllEnd.Status.PENDING: _("pending"),
+    VllEnd.Status.CONFLICT: _("conflict"),
+    VllEnd.Status.FAILED: _("failed"),
 }
-END_LOOKS: dict[str, tuple[str, str]] = {
-    VllEnd.Status.UNANSWERED: (gettext_noop("Not queried yet"), "muted"),
-    VllEnd.Status.VERIFIED: (gettext_noop("In place"), "success"),
-    VllEnd.Status.TESTING: (gettext_noop("Being tested"), "info"),
-    VllEnd.Status.REMOVED: (gettext_noop("Removed"), "muted"),
-    VllEnd.Status.PENDING: (gettext_noop("Pending"), "warning"),
-    VllEnd.Status.CONFLICT: (gettext_noop("Conflict"), "danger"),
-    VllEnd.Status.FAILED: (gettext_noop("Failed"), "danger"),
+END_LOOKS: dict[str, tuple[str | Promise, str]] = {
+    VllEnd.Status.UNANSWERED: (_("Not queried yet"), "muted"),
+    VllEnd.Status.VERIFIED: (_("In place"), "success"),
+    VllEnd.Status.TESTING: (_("Being tested"), "info"),
+    VllEnd.Status.REMOVED: (_("Removed"), "muted"),
+    VllEnd.Status.PENDING: (_("Pending"), "warning"),
+    VllEnd.Status.CONFLICT: (_("Conflict"), "danger"),
+    VllEnd.Status.FAILED: (_("Failed"), "danger"),
 }
-NOT_AS_ORDERED = (gettext_noop("Not as ordered"), "warning")
+NOT_AS_ORDERED = (_("Not as ordered"), "warning")
 
 
-def end_look(end: VllEnd) -> tuple[str, str]:
+def end_look(end: VllEnd) -> tuple[str | Promise, str]:
     """Return the label and the tone for the state of an end: the router's answer, or "Not as ordered".
 
     "Not as ordered" is returned if somebody has changed the end in VPP since a verified answer. The label of
@@ -60,54 +59,54 @@ def end_look(end: VllEnd) -> tuple[str, str]:
 
 
 register = template.Library()
-
+register.simple_tag(badge_markup, name="badge")
 
 # The label of each value, and the tone of its badge.
-LOOKS: dict[str, dict[Any, tuple[str, str]]] = {
+LOOKS: dict[str, dict[Any, tuple[str | Promise, str]]] = {
     "order": {
-        OrderState.ACKNOWLEDGED: (gettext_noop("Acknowledged"), "info"),
-        OrderState.PENDING_APPROVAL: (gettext_noop("Pending approval"), "warning"),
-        OrderState.IN_PROGRESS: (gettext_noop("In progress"), "info"),
-        OrderState.PENDING_CANCELLATION: (gettext_noop("Cancelling"), "warning"),
-        OrderState.COMPLETED: (gettext_noop("Completed"), "success"),
-        OrderState.FAILED: (gettext_noop("Failed"), "danger"),
-        OrderState.REJECTED: (gettext_noop("Rejected"), "danger"),
-        OrderState.CANCELLED: (gettext_noop("Cancelled"), "muted"),
+        OrderState.ACKNOWLEDGED: (_("Acknowledged"), "info"),
+        OrderState.PENDING_APPROVAL: (_("Pending approval"), "warning"),
+        OrderState.IN_PROGRESS: (_("In progress"), "info"),
+        OrderState.PENDING_CANCELLATION: (_("Cancelling"), "warning"),
+        OrderState.COMPLETED: (_("Completed"), "success"),
+        OrderState.FAILED: (_("Failed"), "danger"),
+        OrderState.REJECTED: (_("Rejected"), "danger"),
+        OrderState.CANCELLED: (_("Cancelled"), "muted"),
     },
     "lifecycle": {
-        Lifecycle.PENDING_ACTIVE: (gettext_noop("Pending active"), "info"),
-        Lifecycle.ACTIVE: (gettext_noop("Active"), "success"),
-        Lifecycle.SUSPENDED: (gettext_noop("Suspended"), "warning"),
-        Lifecycle.PENDING_TERMINATE: (gettext_noop("Pending terminate"), "warning"),
-        Lifecycle.TERMINATED: (gettext_noop("Terminated"), "muted"),
-        Lifecycle.CANCELLED: (gettext_noop("Cancelled"), "muted"),
+        Lifecycle.PENDING_ACTIVE: (_("Pending active"), "info"),
+        Lifecycle.ACTIVE: (_("Active"), "success"),
+        Lifecycle.SUSPENDED: (_("Suspended"), "warning"),
+        Lifecycle.PENDING_TERMINATE: (_("Pending terminate"), "warning"),
+        Lifecycle.TERMINATED: (_("Terminated"), "muted"),
+        Lifecycle.CANCELLED: (_("Cancelled"), "muted"),
     },
     "admin": {
-        AdminStatus.UP: (gettext_noop("Admin up"), "success"),
-        AdminStatus.DOWN: (gettext_noop("Admin down"), "muted"),
-        AdminStatus.TESTING: (gettext_noop("Admin testing"), "warning"),
+        AdminStatus.UP: (_("Admin up"), "success"),
+        AdminStatus.DOWN: (_("Admin down"), "muted"),
+        AdminStatus.TESTING: (_("Admin testing"), "warning"),
     },
     "oper": {
-        OperStatus.UP: (gettext_noop("Up"), "success"),
-        OperStatus.DOWN: (gettext_noop("Down"), "danger"),
-        OperStatus.UNKNOWN: (gettext_noop("Unknown"), "muted"),
+        OperStatus.UP: (_("Up"), "success"),
+        OperStatus.DOWN: (_("Down"), "danger"),
+        OperStatus.UNKNOWN: (_("Unknown"), "muted"),
     },
     "check": {
-        CheckState.OK.value: (gettext_noop("In order"), "success"),
-        CheckState.BROKEN.value: (gettext_noop("Look here"), "danger"),
-        CheckState.UNKNOWN.value: (gettext_noop("Not known"), "muted"),
+        CheckState.OK.value: (_("In order"), "success"),
+        CheckState.BROKEN.value: (_("Look here"), "danger"),
+        CheckState.UNKNOWN.value: (_("Not known"), "muted"),
     },
     "in_sync": {
-        True: (gettext_noop("As ordered"), "success"),
+        True: (_("As ordered"), "success"),
         False: NOT_AS_ORDERED,
     },
 }
 
-ACTIONS: dict[str, str] = {
-    OrderAction.ADD: gettext_noop("Add"),
-    OrderAction.MODIFY: gettext_noop("Change"),
-    OrderAction.DELETE: gettext_noop("Remove"),
-    OrderAction.TEST: gettext_noop("Test"),
+ACTIONS: dict[str, Promise] = {
+    OrderAction.ADD: _("Add"),
+    OrderAction.MODIFY: _("Change"),
+    OrderAction.DELETE: _("Remove"),
+    OrderAction.TEST: _("Test"),
 }
 
 
@@ -117,7 +116,7 @@ def changes(order: Order) -> str:
     return ", ".join(str(kind.label) for kind in change_kinds(order))
 
 
-def _look(name: str, value: Any) -> tuple[str, str]:
+def _look(name: str, value: Any) -> tuple[str | Promise, str]:
     """Return the label and tone of a stored value.
 
     If only a newer release knows the value, the label is the value.
@@ -128,15 +127,13 @@ def _look(name: str, value: Any) -> tuple[str, str]:
 @register.simple_tag
 def fact(name: str, value: Any) -> SafeString:
     """Return the badge of a value. Example: ``{% fact "oper" vll.oper_status %}``."""
-    label, tone = _look(name, value)
-    return badge_markup(_(label), tone)
+    return badge_markup(*_look(name, value))
 
 
 @register.simple_tag
 def status_of_end(end: VllEnd) -> SafeString:
     """Return the badge for the state of an end."""
-    label, tone = end_look(end)
-    return badge_markup(_(label), tone)
+    return badge_markup(*end_look(end))
 
 
 HEALTH_TONES = {
@@ -190,7 +187,7 @@ def status(name: str, vll: Vll) -> SafeString:
     label, tone = _look(name, values[name])
     # A suspended line does not forward, so its oper status is shown without colour.
     stopped = name == "oper" and vll.admin_status == AdminStatus.DOWN
-    return badge_markup(_(label), "muted" if stopped else tone)
+    return badge_markup(label, "muted" if stopped else tone)
 
 
 @register.simple_tag
@@ -203,31 +200,22 @@ def link_state(is_up: bool | None, *, in_use: bool = True, reporting: bool = Tru
     """
     if not reporting:
         return badge_markup(_("link unknown"), "muted")
-    if is_up is not None and not in_use:
-        return badge_markup(_("link up") if is_up else _("link down"), "muted")
     if is_up is None:
         return badge_markup(_("link not reported"), "muted")
-    if is_up:
-        return badge_markup(_("link up"), "success")
-    return badge_markup(_("link down"), "danger")
-
-
-@register.simple_tag
-def badge(label: str, tone: str) -> SafeString:
-    """Return a badge. ``tone``: success, info, warning, danger or muted."""
-    return badge_markup(label, tone)
+    label, tone = (_("link up"), "success") if is_up else (_("link down"), "danger")
+    return badge_markup(label, tone if in_use else "muted")
 
 
 @register.filter
 def order_state(value: str) -> str:
     """Return the name of an order state."""
-    return _(_look("order", value)[0])
+    return str(_look("order", value)[0])
 
 
 @register.filter
 def order_action(value: str) -> str:
     """Return the name of an order action."""
-    return _(ACTIONS[value]) if value in ACTIONS else value
+    return str(ACTIONS.get(value, value))
 
 
 def router_admin_status(router: Router) -> list[tuple[Promise, str]]:
@@ -236,18 +224,15 @@ def router_admin_status(router: Router) -> list[tuple[Promise, str]]:
     The list is empty for a router in service. A router that is drained or declared dead is always under
     maintenance too. In this case the list omits the maintenance.
     """
-    states: list[tuple[Promise, str]] = []
-    if router.dead_since is not None:
-        states.append((gettext_lazy("Declared dead"), "danger"))
-    if router.drained_since is not None:
-        states.append((gettext_lazy("Drained"), "warning"))
-    if router.locked_since is not None:
-        states.append((gettext_lazy("Locked"), "warning"))
-    if router.frozen_since is not None:
-        states.append((gettext_lazy("Frozen"), "warning"))
-    if router.maintenance_since is not None and router.dead_since is None and router.drained_since is None:
-        states.append((gettext_lazy("Under maintenance"), "warning"))
-    return states
+    in_maintenance = router.maintenance_since and not router.dead_since and not router.drained_since
+    states = (
+        (router.dead_since, _("Declared dead"), "danger"),
+        (router.drained_since, _("Drained"), "warning"),
+        (router.locked_since, _("Locked"), "warning"),
+        (router.frozen_since, _("Frozen"), "warning"),
+        (in_maintenance, _("Under maintenance"), "warning"),
+    )
+    return [(label, tone) for is_set, label, tone in states if is_set]
 
 
 @register.simple_tag

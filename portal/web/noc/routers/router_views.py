@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -10,19 +11,19 @@ from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext, gettext_noop, ngettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from portal.accounts import permissions
-from portal.accounts.models import User
 from portal.allocation.cpu_core_bookings import core_use_of
 from portal.allocation.packet_capacity import calibration_of, calibration_read, transport_costs
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.events.models import Event
 from portal.inventory.certificates import certificates_revoke, enrolment_offer
+from portal.inventory.filters import Text
 from portal.inventory.models import FRESH, Router
 from portal.inventory.models.router import LONGEST_REASON
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
@@ -103,9 +104,7 @@ def contents_of(router: Router) -> dict[str, Any]:
     shown = live.select_related("vll", "port").order_by()
     answered = router.attempts.filter(outcome=Attempt.Outcome.ANSWERED).order_by("-id").first()
     return {
-        "statuses": [
-            (gettext(END_COUNTS.get(str(status), str(status))), count) for status, count in counted.items()
-        ],
+        "statuses": [(END_COUNTS.get(str(status), str(status)), count) for status, count in counted.items()],
         "ends": sum(counted.values()),
         "leaving": VllTombstone.objects.filter(router=router).exclude(status=VllEnd.Status.REMOVED).count(),
         "quarantined": _quarantined(answered),
@@ -137,44 +136,30 @@ EVENTS_SHOWN = 50
 UNPROCESSABLE = 422
 
 
-def _maintenance(on: bool) -> Callable[[Router, User], None]:
-    return lambda router, user: router_maintenance_set(router=router, on=on, user=user, now=clock.now())
-
-
-def _lock(on: bool) -> Callable[[Router, User], None]:
-    return lambda router, user: router_lock_set(router=router, on=on, user=user, now=clock.now())
-
-
 # For each button: the operation, and the message for the user.
-_ACTIONS: dict[str, tuple[Callable[[Router, User], None], str]] = {
+_ACTIONS: dict[str, tuple[Callable[..., object], Text]] = {
     "maintenance-begin": (
-        _maintenance(True),
-        gettext_noop("The maintenance has begun: %(router)s takes no new lines."),
+        partial(router_maintenance_set, on=True),
+        _("The maintenance has begun: %(router)s takes no new lines."),
     ),
     "maintenance-end": (
-        _maintenance(False),
-        gettext_noop("The maintenance is over: %(router)s takes new lines again."),
+        partial(router_maintenance_set, on=False),
+        _("The maintenance is over: %(router)s takes new lines again."),
     ),
     "hold": (
-        _lock(True),
-        gettext_noop("%(router)s is locked: nothing is sent to it until the lock is released."),
+        partial(router_lock_set, on=True),
+        _("%(router)s is locked: nothing is sent to it until the lock is released."),
     ),
-    "release": (_lock(False), gettext_noop("%(router)s is released and catches up.")),
+    "release": (partial(router_lock_set, on=False), _("%(router)s is released and catches up.")),
     "unfreeze": (
-        lambda router, user: router_unfreeze(router=router, user=user, now=clock.now()),
-        gettext_noop("The freeze of %(router)s ends as soon as its agent gets the request."),
+        router_unfreeze,
+        _("The freeze of %(router)s ends as soon as its agent gets the request."),
     ),
-    "freeze-looked": (
-        lambda router, user: freeze_acknowledge(router=router, user=user, now=clock.now()),
-        gettext_noop("%(router)s gets its wanted configuration again."),
-    ),
-    "retry": (
-        lambda router, user: router_retry(router=router, user=user, now=clock.now()),
-        gettext_noop("%(router)s is being queried again. Its answer appears below."),
-    ),
+    "freeze-looked": (freeze_acknowledge, _("%(router)s gets its wanted configuration again.")),
+    "retry": (router_retry, _("%(router)s is being queried again. Its answer appears below.")),
     "reconcile": (
-        lambda router, user: generation_adopt_request(router=router, user=user, now=clock.now()),
-        gettext_noop("Reconciliation is requested; the events below will show the result."),
+        generation_adopt_request,
+        _("Reconciliation is requested; the events below will show the result."),
     ),
 }
 
@@ -193,8 +178,8 @@ def actions(request: SignedInRequest, router_id: int) -> HttpResponse:
     if action is None:
         return HttpResponse(status=400)
     do, done = action
-    with result_message(request, done=gettext(done) % {"router": router}):
-        do(router, request.user)
+    with result_message(request, done=str(done) % {"router": router}):
+        do(router=router, user=request.user, now=clock.now())
     return redirect("web:noc-router", router_id=router.pk)
 
 
