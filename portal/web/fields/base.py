@@ -228,21 +228,6 @@ def save(
         if written.is_outdated(seen=seen, now=now):
             written.refuse_as_outdated(now)
             return Saved(row=row, form=written, version=now.version, refused=CONFLICT)
-        done = do(written, partial(operation, **{keyword: row}))
-        return Saved(row=row, form=written, version=seen, refused=None if done else UNPROCESSABLE)
-
-
-def do(form: VersionedForm, operation: Callable[..., Any]) -> bool:
-    """Call ``operation`` with the form's ``cleaned_data``. Return whether it succeeded.
-
-    A DomainError is added to the form.
-    """
-    if not form.is_valid():
-        return False
-    try:
-        with transaction.atomic():
-            operation(**form.cleaned_data)
-    except DomainError as error:
-        form.refuse(error)
-        return False
-    return True
+        written.submit(transaction.atomic(partial(operation, **{keyword: row})))
+        refused = UNPROCESSABLE if written.errors else None
+        return Saved(row=row, form=written, version=seen, refused=refused)

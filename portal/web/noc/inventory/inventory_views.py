@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -15,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.web.fields.base import CONFLICT, UNPROCESSABLE, VersionedForm, do, save
+from portal.web.fields.base import CONFLICT, UNPROCESSABLE, VersionedForm, save
 from portal.web.fields.suggestions import (
     ROWS,
     PicksInterfaces,
@@ -76,8 +77,8 @@ def create(request: SignedInRequest, kind: Kind) -> HttpResponse:
     if half := _half_written(request, kind.create_form):
         return _form(request, kind, half, None)
     form = kind.create_form(request.POST or None, initial=request.GET.dict())
-    operation = partial(kind.writes.create, user=request.user, now=clock.now())
-    if request.method == "POST" and do(form, operation):
+    form.submit(transaction.atomic(partial(kind.writes.create, user=request.user, now=clock.now())))
+    if form.is_bound and not form.errors:
         messages.success(request, _("Added."))
         for doubt in kind.doubts(form.cleaned_data):
             messages.warning(request, doubt)
