@@ -195,7 +195,8 @@ _MODELS: dict[str, type[Model]] = {
     "alarm_id": Alarm,
 }
 # For tables whose rows have no name: the column with the id of another object, and the model of that object.
-# The page shows the name of that object. An invitation has the name of its address.
+# The page shows the name of that object. It is the object whose page has the history of the row (PAGES),
+# except for invitations: their name is the e-mail address.
 _OWNERS = {
     what: (column, _MODELS[column])
     for what, (_page_name, column) in PAGES.items()

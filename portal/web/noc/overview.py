@@ -72,10 +72,7 @@ _FIGURES = (HealthState.UP, HealthState.DEGRADED, HealthState.DOWN, HealthState.
 
 @requires(permissions.may_run_the_network)
 def wall(request: SignedInRequest) -> HttpResponse:
-    """Show the wall view. A request of htmx gets only the live part.
-
-    The live part is sent at each poll, because it shows the time of its data.
-    """
+    """Show the wall view. A request of htmx gets only the live part, which shows the time of its data."""
     template = "noc/_wall.html" if request.htmx else "noc/wall.html"
     return render(request, template, _wall_context())
 
@@ -85,7 +82,6 @@ def _wall_context() -> dict[str, Any]:
     up, last = queries.tally(now), queries.last_round()
     lines = last.lines if last else {}
     return {
-        "now": now,
         "last": last,
         "late": queries.is_late(last, now),
         "lines": [

@@ -87,7 +87,10 @@ def newest_first(rows: QuerySet[Any], *, by: str, after: str) -> Page:
 
 
 def in_order(rows: QuerySet[Any], *, by: tuple[str, ...], after: str, size: int = PAGE_SIZE) -> Page:
-    """Return the page after the cursor ``after``. ``by``: the ordering of portal.core.db.row_conditions."""
+    """Return the page after the cursor ``after``; the first page if the cursor is invalid.
+
+    ``by``: the ordering of portal.core.db.row_conditions.
+    """
     try:
         return page_of(rows, by, after=after, size=size)
     except CursorInvalid:

@@ -73,7 +73,11 @@ class Refusal(StrEnum):
 class PartialRequestMiddleware:
     """Refuse a partial request if the session has ended, or now belongs to another account than the page.
 
-    Other redirects of partial requests make the browser open the new address as a whole page.
+    JavaScript of an open page sends partial requests (htmx, polls, live parts and fetch). A browser follows a
+    redirect before JavaScript sees the response, so the sign-in page would become a part of the open page.
+    The response to a partial request is therefore never a redirect. It is either a refusal with the reason,
+    or it contains the address of a page that the browser opens as a whole page. static/js/connection.js
+    handles both.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:

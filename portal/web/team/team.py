@@ -93,7 +93,11 @@ class NewAccountForm(NewPasswordForm):
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, signed: str) -> HttpResponse:
-    """Show the invitation (GET), or accept it (POST). If the link is not valid, the status is 410."""
+    """Show the invitation (GET), or accept it (POST). If the link is not valid, the status is 410.
+
+    With the link, a person without an account creates one, and a user becomes a member. If the user's account
+    was closed because its customer was retired, the account is reopened.
+    """
     try:
         found = invitations.invitation_of(signed, now=clock.now())
     except DomainError as error:

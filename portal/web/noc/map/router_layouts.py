@@ -20,7 +20,12 @@ def column_layout(
     fitting: int,
     first: Hashable | None = None,
 ) -> dict[Hashable, tuple[int, float]]:
-    """Return the column and the row of each router, both from 0.
+    """Return the column and the row of each router, both from 0. A column has one distance from ``first``.
+
+    Within a column, the barycentre heuristic of Sugiyama, Tagawa and Toda (1981) orders the routers, so that
+    few links cross. A drawing that is wider than the page is folded: after the last column that fits, the
+    next columns follow below, in the opposite direction. Routers without a path to the first router are in
+    columns below the other columns. Routers without any link are at the bottom, side by side.
 
     ``names``: the names of the routers. ``pairs``: the two ends of each link. ``fitting``: the maximum number
     of columns side by side. ``first``: the leftmost router. If it is None, the leftmost router is one at the
@@ -160,7 +165,7 @@ class LocatedSite(Site):
 
 
 def geographic_layout(sites: Sequence[LocatedSite], *, width: float) -> list[SitePlace]:
-    """Return the places of sites with coordinates, with north at the top.
+    """Return the places of sites with coordinates on an equirectangular projection, with north at the top.
 
     If sites would overlap, some of them are moved away from their coordinates.
     """
