@@ -14,14 +14,12 @@ from django.views.decorators.http import require_safe
 
 from portal.accounts import permissions
 from portal.accounts.models import User
-from portal.inventory.queries import Text
 from portal.core import clock
 from portal.diagnosis.health import with_health
-from portal.inventory.filters import Text
 from portal.inventory.interfaces import with_link_speed
 from portal.inventory.kinds import found
 from portal.inventory.models import FRESH, Port, Router
-from portal.inventory.queries import with_enrolment
+from portal.inventory.queries import Text, with_enrolment
 from portal.vll import queries
 from portal.vll.models import Order, Vll
 from portal.vll.queries import orders_found, vlls_found

@@ -25,7 +25,7 @@ from portal.accounts.own_account import email_change, email_change_of, email_cha
 from portal.accounts.tokens import tokens_of
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.core.http.view_permission import public
+from portal.core.http import public
 from portal.notifications.mail_recipients import (
     groups_for,
     mails_choose,

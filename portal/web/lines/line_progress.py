@@ -7,8 +7,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from portal.events.models import Event
-from portal.inventory.filters import Text
 from portal.inventory.models import FRESH
+from portal.inventory.queries import Text
 from portal.vll import queries
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.sentences import maintenance_notice, router_reason_sentence, unpoliced, unpoliced_text

@@ -16,9 +16,8 @@ from django.shortcuts import get_object_or_404, resolve_url
 from django_htmx.middleware import HtmxDetails
 
 from portal.accounts.models import Customer, User
-from portal.core.http import Permission, View, declare
 from portal.core.errors import DomainError
-from portal.core.http.view_permission import Permission, View, declare
+from portal.core.http import Permission, View, declare
 from portal.vll import queries
 from portal.vll.models import Vll
 from portal.web.page.middleware import page_of

@@ -1,6 +1,7 @@
 """The drawing and the tables of the map. Python renders them: templates are too slow for so many elements."""
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from django import template
 from django.urls import reverse
@@ -103,78 +104,73 @@ _FAILS = (
     '<td class="ll-whole" data-label="{0}"><a id="fails-{3}-{4}" href="?{2}{3}={4}#map">{1}'
     '<span class="visually-hidden">: {5}</span></a></td>'
 )
-_CELL = '<td data-label="{}">{}</td>'
-_NUMBER = '<td class="ll-number" data-label="{}">{}</td>'
+_CELL, _NUMBER = '<td data-label="{}">{}</td>', '<td class="ll-number" data-label="{}">{}</td>'
+_HEAD, _NUMBER_HEAD = '<th scope="col">{}</th>', '<th scope="col" class="ll-number">{}</th>'
+
+
+def _table(heads: str, labels: Iterable[str], cells: str, rows: Iterable[tuple[Any, ...]]) -> SafeString:
+    """Return the head and the rows of a table. The first cell of a row has its address and its name."""
+    row = '<tr><th scope="row"><a href="{}">{}</a></th>' + cells + "{}</tr>"
+    head, body = format_html(heads, *labels), format_html_join("\n", row, rows)
+    return format_html("<thead><tr>{}</tr></thead><tbody>{}</tbody>", head, body)
 
 
 @register.simple_tag
-def router_rows(rows: Iterable[RouterRow], query: str) -> SafeString:
-    """Return the rows of the table of routers.
+def router_table(rows: Iterable[RouterRow], query: str) -> SafeString:
+    """Return the table of routers.
 
     ``query``: the parameters to keep in addresses. It is "" or ends with an ampersand.
     """
     site, state, cores, failure = _("Site"), _("State"), _("Cores booked"), _("Failure")
     fails, url = _("If it fails"), _url_of("web:noc-router")
-    return format_html_join(
-        "\n",
-        '<tr><th scope="row"><a href="{}">{}</a></th>' + _CELL * 3 + "{}</tr>",
+    cells = (
         (
-            (
-                url(row.router.pk),
-                row.router.name,
-                site,
-                row.router.site,
-                state,
-                badge_markup(row.state, row.tone),
-                cores,
-                core_meter(row.cores) if row.cores else "–",
-                format_html(_FAILS, failure, fails, query, "router", row.router.pk, row.router),
-            )
-            for row in rows
-        ),
+            url(row.router.pk),
+            row.router.name,
+            site,
+            row.router.site,
+            state,
+            badge_markup(row.state, row.tone),
+            cores,
+            core_meter(row.cores) if row.cores else "–",
+            format_html(_FAILS, failure, fails, query, "router", row.router.pk, row.router),
+        )
+        for row in rows
     )
+    return _table(_HEAD * 5, (_("Router"), site, state, cores, failure), _CELL * 3, cells)
 
 
 @register.simple_tag
-def link_rows(rows: Iterable[LinkRow], query: str) -> SafeString:
-    """Return the rows of the table of links. ``query``: as in ``router_rows``."""
-    labels = {
-        "state": _("State"),
-        "ip_mtu": _("Effective IP MTU"),
-        "reported": _("Reported"),
-        "verified": _("Verified"),
-        "carried": _("Carried now, A to Z / Z to A"),
-        "lines": _("Lines over it"),
-        "cir": _("CIR sold over it"),
-    }
+def link_table(rows: Iterable[LinkRow], query: str) -> SafeString:
+    """Return the table of links. ``query``: as in ``router_table``."""
+    state, ip_mtu, reported, verified = _("State"), _("Effective IP MTU"), _("Reported"), _("Verified")
+    carried, lines, cir = _("Carried now, A to Z / Z to A"), _("Lines over it"), _("CIR sold over it")
     failure, fails, unknown, unmeasured = _("Failure"), _("If it fails"), _("not known"), _("not measured")
     url = _url_of("web:noc-links-change")
-    return format_html_join(
-        "\n",
-        '<tr><th scope="row"><a href="{}">{}</a></th>' + _CELL + _NUMBER * 6 + "{}</tr>",
+    cells = (
         (
-            (
-                url(row.link.pk),
-                row.name,
-                labels["state"],
-                badge_markup(row.state, row.tone),
-                labels["ip_mtu"],
-                row.ip_mtu or unknown,
-                labels["reported"],
-                "–" if row.reported is None else row.reported,
-                labels["verified"],
-                row.verified_mtu.ip_mtu if row.verified_mtu else "–",
-                labels["carried"],
-                _traffic(row.traffic) if row.traffic else unmeasured,
-                labels["lines"],
-                row.load.lines if row.load else "–",
-                labels["cir"],
-                reader_texts.rate_text(row.load.cir_bps) if row.load else "–",
-                format_html(_FAILS, failure, fails, query, "link", row.link.pk, row.name),
-            )
-            for row in rows
-        ),
+            url(row.link.pk),
+            row.name,
+            state,
+            badge_markup(row.state, row.tone),
+            ip_mtu,
+            row.ip_mtu or unknown,
+            reported,
+            "–" if row.reported is None else row.reported,
+            verified,
+            row.verified_mtu.ip_mtu if row.verified_mtu else "–",
+            carried,
+            _traffic(row.traffic) if row.traffic else unmeasured,
+            lines,
+            row.load.lines if row.load else "–",
+            cir,
+            reader_texts.rate_text(row.load.cir_bps) if row.load else "–",
+            format_html(_FAILS, failure, fails, query, "link", row.link.pk, row.name),
+        )
+        for row in rows
     )
+    labels = (_("Link"), state, ip_mtu, reported, verified, carried, lines, cir, failure)
+    return _table(_HEAD * 2 + _NUMBER_HEAD * 6 + _HEAD, labels, _CELL + _NUMBER * 6, cells)
 
 
 def _url_of(page: str) -> Callable[[int], str]:

@@ -23,10 +23,9 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.events.models import Event
 from portal.inventory.certificates import certificates_revoke, enrolment_offer
-from portal.inventory.filters import Text
 from portal.inventory.models import FRESH, Router
 from portal.inventory.models.router import LONGEST_REASON
-from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
+from portal.inventory.queries import Text, interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.vll.convergence.requests import generation_adopt_request
 from portal.vll.models import Attempt, VllEnd, VllTombstone
 from portal.vll.router_operations.actions import (
