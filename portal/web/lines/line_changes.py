@@ -1,14 +1,11 @@
-"""The orders for an existing line: the pages to change and to remove it, and the buttons on its page.
-
-An immediate removal needs a second confirmation.
-"""
+"""The orders for an existing line: the pages to change and to remove it, and the buttons on its page."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -19,18 +16,94 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.core.reader_texts import lasting_text, moment_text
+from portal.core.network.vlan_tags import Tagging
+from portal.core.quantities import whole_number
+from portal.core.reader_zone import moment_text
+from portal.core.units import lasting_text
 from portal.vll import queries
 from portal.vll.errors import NothingToChange
+from portal.vll.line_revision import content_of
+from portal.vll.line_spec import ANY, END, LINE, EndSpec
 from portal.vll.models import Vll
 from portal.vll.operations.line_removal import agreed_cooling_off, order_delete, order_restore
 from portal.vll.operations.modify_line import order_modify, order_resume, order_suspend, vll_describe
 from portal.vll.operations.order_endings import order_cancel
 from portal.vll.operations.retry_order import order_retry
+from portal.vll.quote import quote_change
 from portal.vll.states import IN_SERVICE
-from portal.web.lines.bandwidth_form import OtherBandwidthForm
-from portal.web.lines.change_form import ChangeForm
-from portal.web.orders.order_preview import change_feasibility_context
+from portal.web.fields.base import OUTDATED, digest, it_is_now
+from portal.web.lines.bandwidth_form import OtherBandwidthForm, approval_help
+from portal.web.orders.order_form import OrderForm, end_initial, line_initial, unjudged
+from portal.web.orders.order_preview import diff_rows_between, preview_context
 from portal.web.page.base import SignedInRequest, requires, result_message, visible_vll
+
+
+class ChangeForm(OrderForm):
+    """The form to change one line: the order form, with the values that were ordered for the line.
+
+    ``revision``: the revision of the line when the form was opened. If the line has another revision when the
+    form is submitted, the change is refused. ``described``: a digest of the description when the form was
+    opened. The digest is needed because a new description does not increase the revision. ``written``: the
+    values that the user had entered before searching for a port.
+    """
+
+    def __init__(
+        self, *, user: User, vll: Vll, data: QueryDict | None = None, written: QueryDict | None = None
+    ) -> None:
+        ends = {f"{end.side}_end": end_initial(end) for end in vll.ends.all()}
+        initial = {**ends, "line": line_initial(vll)} if written is None else unjudged(written)
+        super().__init__(user=user, data=data, initial=initial, owner=vll.customer_id)
+        self._now = {end.side: end for end in vll.ends.all()}
+        if not user.is_noc:
+            self.line.fields["cir"].help_text = approval_help([vll.customer])
+        source = (data if written is None else written) or QueryDict()
+        self.described = source.get("described") or digest(vll.description)
+        revision = whole_number(source.get("revision", ""), most=10**9 - 1)
+        self.revision = vll.revision if revision is None else revision
+
+    def is_outdated(self, vll: Vll) -> bool:
+        """Return whether the form changes a description that somebody else has changed since it was opened.
+
+        The form must be valid.
+        """
+        renames = self._description() not in (None, vll.description)
+        return renames and self.described != digest(vll.description)
+
+    def refuse_as_outdated(self, vll: Vll) -> None:
+        """Add an error with the current description of the line to the form.
+
+        If the user submits the form again, the description is overwritten.
+        """
+        self.line.add_error(None, OUTDATED)
+        self.line.add_error("description", it_is_now(vll.description))
+        self.described = digest(vll.description)
+
+    def _description(self) -> str | None:
+        """Return the new description. Return None if the user has not changed it, so that the current
+        description is kept.
+        """
+        written: str = self.line.cleaned_data["description"]
+        return None if digest(written) == self.described else written
+
+    def changes(self) -> dict[str, Any]:
+        """Return all values of the form, changed or not. The operation finds the differences."""
+        spec, description = self.spec(), self._description()
+        line = {each.name: getattr(spec, each.name) for each in LINE if each.name != "description"}
+        ends = {f"{side}_end": self._members(side, end) for side, end in spec.ends.items()}
+        return line | ends | ({} if description is None else {"description": description})
+
+    def _members(self, side: str, end: EndSpec) -> dict[str, Any]:
+        """Return the values of an end in the form.
+
+        If the portal chose the current VLAN, and the user changes neither port nor VLAN, the VLAN is
+        requested as "any". The VLAN then remains the portal's choice.
+        """
+        members = {each.name: getattr(end, each.name) for each in END}
+        now = self._now[side]
+        if now.requested_outer_vlan is None and (end.port, end.outer_vlan) == (now.port_id, now.outer_vlan):
+            members["outer_vlan"] = None if end.tagging == Tagging.UNTAGGED else ANY
+        return members
+
 
 _AT_ONCE = timedelta(0)
 _OTHERS = (timedelta(days=1), timedelta(days=7), timedelta(days=30))
@@ -118,18 +191,13 @@ def change(request: SignedInRequest, vll: Vll) -> HttpResponse:
     If the order is refused, the response has status 422 and shows the form with its errors. If somebody else
     has changed the description since the form was opened, the status is 409.
     """
-    if request.method != "POST":
-        return render(
-            request, "vll/change.html", {"vll": vll, "form": ChangeForm(user=request.user, vll=vll)}
-        )
-    if "find" in request.POST or "any" in request.POST:
-        again = ChangeForm(user=request.user, vll=vll, written=request.POST)
-        return render(request, "vll/change.html", {"vll": vll, "form": again})
+    if request.method != "POST" or "find" in request.POST or "any" in request.POST:
+        form = ChangeForm(user=request.user, vll=vll, written=request.POST or None)
+        return render(request, "vll/change.html", {"vll": vll, "form": form})
     form = ChangeForm(user=request.user, vll=vll, data=request.POST)
     if "check" in request.POST:
-        return render(
-            request, "vll/change.html", {"vll": vll, "form": form} | _feasibility(form, request, vll)
-        )
+        context = {"vll": vll, "form": form} | _feasibility(form, request, vll)
+        return render(request, "vll/change.html", context)
     status = UNPROCESSABLE
     if form.is_valid() and form.is_outdated(vll):
         form.refuse_as_outdated(vll)
@@ -158,11 +226,19 @@ def change_check(request: SignedInRequest, vll: Vll) -> HttpResponse:
 def _feasibility(form: ChangeForm, request: SignedInRequest, vll: Vll) -> dict[str, Any]:
     """Return the context of orders/_feasibility.html.
 
-    If the form is not valid, the context has the errors that prevent a preview.
+    ``change``: the effect of the change. ``diff_rows``: the old and the new value of each changed field. If
+    the form is not valid, the context has the errors that prevent a preview.
     """
     if not form.is_valid():
         return dict(form.obstacles())
-    return change_feasibility_context(form, request.user, vll)
+    vlans = {end.side: end.outer_vlan for end in vll.ends.all()}
+    changes = form.changes()
+    found = quote_change(vll, changes, user=request.user, now=clock.now(), expected_revision=form.revision)
+    before = content_of(vll)
+    return preview_context(found, form) | {
+        "change": {"changes_nothing": found.changes_nothing, "transport": before.allocated_transport},
+        "diff_rows": diff_rows_between(before.spec, found.spec, vlans=vlans),
+    }
 
 
 def _change(user: User, vll: Vll, form: ChangeForm) -> str:

@@ -32,7 +32,7 @@ from portal.web.orders.order_form import (
     shown_reservation,
     unjudged,
 )
-from portal.web.orders.order_preview import feasibility_context
+from portal.web.orders.order_preview import preview_context
 from portal.web.orders.port_choice import port_offer
 from portal.web.page.base import SignedInRequest, requires, result_message
 from portal.web.page.list_filters import newest_first
@@ -47,9 +47,7 @@ def order(request: SignedInRequest) -> HttpResponse:
 
     If the order is refused, the response has status 422 and shows the form with its errors.
     """
-    if request.method != "POST":
-        return render(request, "orders/order.html", {"form": order_form(request)})
-    if "find" in request.POST or "any" in request.POST:
+    if request.method != "POST" or "find" in request.POST or "any" in request.POST:
         return render(request, "orders/order.html", {"form": order_form(request)})
     form = OrderForm(user=request.user, data=request.POST)
     if "check" in request.POST:
@@ -98,7 +96,8 @@ def _feasibility(form: OrderForm, request: SignedInRequest) -> dict[str, Any]:
     """
     if not form.is_valid():
         return dict(form.obstacles())
-    return feasibility_context(form, request.user)
+    found = quote(form.spec(), user=request.user, now=clock.now(), reservation=form.reservation_id)
+    return preview_context(found, form)
 
 
 def order_form(request: SignedInRequest) -> OrderForm:

@@ -10,6 +10,8 @@ from django.utils.translation import gettext_noop
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.network.encapsulations import SvcMtuOutOfRange, Transport, carried_frame
+from portal.core.network.encapsulations import Transport
+from portal.core.network.required_mtu import SvcMtuOutOfRange, carried_frame
 from portal.core.network.vlan_tags import Tagging
 from portal.core.reader_texts import rate_text
 from portal.inventory.models import Port
@@ -17,8 +19,10 @@ from portal.vll.line_revision import Difference, content_of, differences_between
 from portal.vll.line_spec import AUTO, LineSpec, Property
 from portal.vll.models import Order, Vll
 from portal.vll.quote import Quote, quote, quote_change
+from portal.vll.models import Order
+from portal.vll.order_diff import Difference, differences_between, differences_of
+from portal.vll.quote import Quote
 from portal.vll.states import IN_SERVICE_ACTIONS, OrderAction
-from portal.web.lines.change_form import ChangeForm
 from portal.web.lines.paths import LinePath, line_path
 from portal.web.orders.order_form import OrderForm, Problem
 from portal.web.page.units import end_name, transport
@@ -114,27 +118,8 @@ def _text(each: Property, value: Any, ports: dict[int, Port]) -> str:
             return str(value)
 
 
-def feasibility_context(form: OrderForm, user: User) -> dict[str, Any]:
-    """Return the context for the preview of a new line."""
-    found = quote(form.spec(), user=user, now=clock.now(), reservation=form.reservation_id)
-    return _context(found, form)
-
-
-def change_feasibility_context(form: ChangeForm, user: User, vll: Vll) -> dict[str, Any]:
-    """Return the context for the preview of a change.
-
-    ``change``: the effect of the change. ``diff_rows``: the old and the new value of each changed field.
-    """
-    vlans = {end.side: end.outer_vlan for end in vll.ends.all()}
-    found = quote_change(vll, form.changes(), user=user, now=clock.now(), expected_revision=form.revision)
-    before = content_of(vll)
-    return _context(found, form) | {
-        "change": {"changes_nothing": found.changes_nothing, "transport": before.allocated_transport},
-        "diff_rows": diff_rows_between(before.spec, found.spec, vlans=vlans),
-    }
-
-
-def _context(found: Quote, form: OrderForm) -> dict[str, Any]:
+def preview_context(found: Quote, form: OrderForm) -> dict[str, Any]:
+    """Return the context of orders/_feasibility.html. The refusals are added to the form."""
     for refusal in found.refusals:
         form.refuse(refusal)
     return {
