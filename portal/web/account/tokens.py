@@ -13,7 +13,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from portal.accounts import permissions
-from portal.accounts.errors import TooManyTokens
 from portal.accounts.models import Network, Scope, User, network_of
 from portal.accounts.permissions import may_manage_teams
 from portal.accounts.tokens import token_create, tokens_of
@@ -121,26 +120,20 @@ def tokens(request: SignedInRequest) -> HttpResponse:
 
     Only the response to the POST shows the token's plain text.
     """
-    form, secret, status = TokenForm(user=request.user), "", None
-    if request.method == "POST":
-        posted = TokenForm(request.POST, user=request.user)
-        now = clock.now()
-        if posted.is_valid():
-            try:
-                _token, secret = token_create(user=request.user, now=now, **posted.wanted(now))
-            except TooManyTokens as error:
-                posted.refuse(error)
-        if not secret:
-            form, status = posted, 422
+    now, secret = clock.now(), ""
+    form = TokenForm(request.POST if request.method == "POST" else None, user=request.user)
+    if made := form.submit(lambda **_: token_create(user=request.user, now=now, **form.wanted(now))):
+        _token, secret = made
+        form = TokenForm(user=request.user)
     page = newest_first(tokens_of(request.user), by="created_at", after=request.GET.get("after", ""))
     context = {
         "page": page,
         "form": form,
         "to_make": form.is_bound or not page.rows,
         "secret": secret,
-        "now": clock.now(),
+        "now": now,
     }
-    return render(request, "tokens/tokens.html", context, status=status)
+    return render(request, "tokens/tokens.html", context, status=422 if form.is_bound else None)
 
 
 @requires(permissions.may_sign_in)

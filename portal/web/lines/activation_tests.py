@@ -1,6 +1,8 @@
 """Activation tests of a line: the form, the certificate, and its template tags."""
 
 from collections.abc import Iterable
+from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +19,7 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.core.reader_texts import decimal_text
+from portal.core.units import decimal_text
 from portal.vll.models import ActivationTest, Vll
 from portal.vll.operations.activation_test_on_demand import (
     activation_test_call_off,
@@ -99,31 +102,21 @@ def _visible_test(user: User, vll_id: UUID, test_id: UUID) -> ActivationTest:
 @requires(permissions.may_order, of=visible_vll)
 def ask(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """Show the form with a warning about the interruption (GET), or order a test for now or later (POST)."""
-    is_order = request.method == "POST"
-    form, status = ActivationTestForm(request.POST if is_order else None), None
-    if is_order:
-        if form.is_valid() and (done := _ordered(request.user, vll, form)):
-            messages.success(request, done)
-            return redirect("web:vll", vll_id=vll.pk)
-        status = UNPROCESSABLE
+    form = ActivationTestForm(request.POST if request.method == "POST" else None)
+    if done := form.submit(partial(_order_test, user=request.user, vll=vll)):
+        messages.success(request, done)
+        return redirect("web:vll", vll_id=vll.pk)
+    status = UNPROCESSABLE if form.is_bound else None
     return render(request, "vll/start_activation_test.html", {"vll": vll, "form": form}, status=status)
 
 
-def _ordered(user: User, vll: Vll, form: ActivationTestForm) -> str:
-    """Order the test, and return the message for the user.
-
-    If the order is refused, return "", and add the error to the form.
-    """
-    at, now = form.cleaned_data["at"], clock.now()
-    try:
-        if at is None:
-            activation_test_order(user=user, vll=vll, now=now)
-            return gettext("The line is being tested.")
-        activation_test_schedule(user=user, vll=vll, at=at, now=now)
-        return gettext("The test is scheduled.")
-    except DomainError as error:
-        form.refuse(error)
-        return ""
+def _order_test(*, user: User, vll: Vll, at: datetime | None) -> str:
+    """Order the test for ``at``, or for now if ``at`` is None. Return the message for the user."""
+    if at is None:
+        activation_test_order(user=user, vll=vll, now=clock.now())
+        return gettext("The line is being tested.")
+    activation_test_schedule(user=user, vll=vll, at=at, now=clock.now())
+    return gettext("The test is scheduled.")
 
 
 @requires(permissions.may_order, of=_visible_test)

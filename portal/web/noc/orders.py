@@ -1,6 +1,8 @@
 """Orders that wait for the NOC's approval: what they change, and the decision."""
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -8,7 +10,6 @@ from django import forms, template
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -16,6 +17,7 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
+from portal.inventory.filters import Text
 from portal.inventory.interfaces import with_link_speed
 from portal.inventory.models import Port
 from portal.vll import queries
@@ -174,13 +176,10 @@ def approve(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     """
     order, form = _order(request.user, order_id), ApprovalForm(request.POST)
     if not form.is_valid():
-        return _page(request, order, refusal=gettext("Read a plan before you approve."), status=UNPROCESSABLE)
-    try:
-        order_approve(user=request.user, order=order, now=clock.now(), plan=form.cleaned_data["plan"])
-    except DomainError as error:
-        return _page(request, order, refusal=error.sentence, status=CONFLICT)
-    messages.success(request, gettext("The order is approved; the routers are being configured."))
-    return redirect("web:vll", vll_id=order.vll_id)
+        return _page(request, order, refusal=_("Read a plan before you approve."), status=UNPROCESSABLE)
+    operation = partial(order_approve, **form.cleaned_data)
+    done = _("The order is approved; the routers are being configured.")
+    return _performed(request, order, operation, done, redirect("web:vll", vll_id=order.vll_id))
 
 
 @requires(permissions.may_run_the_network)
@@ -190,25 +189,17 @@ def reject(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     order, form = _order(request.user, order_id), RejectionForm(request.POST)
     if not form.is_valid():
         return _page(request, order, rejection=form, status=UNPROCESSABLE)
-    try:
-        order_reject(user=request.user, order=order, now=clock.now(), **form.cleaned_data)
-    except DomainError as error:
-        return _page(request, order, refusal=error.sentence, status=CONFLICT)
-    messages.success(request, gettext("The order is rejected; its VLANs and bandwidth are free again."))
-    return redirect("web:noc-orders")
+    operation = partial(order_reject, **form.cleaned_data)
+    done = _("The order is rejected; its VLANs and bandwidth are free again.")
+    return _performed(request, order, operation, done, redirect("web:noc-orders"))
 
 
 @requires(permissions.may_run_the_network)
 @require_POST
 def force_retry(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     """Make the portal retry the order on its routers immediately."""
-    order = _order(request.user, order_id)
-    try:
-        order_force_retry(user=request.user, order=order, now=clock.now())
-    except DomainError as error:
-        return _page(request, order, refusal=error.sentence, status=CONFLICT)
-    messages.success(request, gettext("The routers are being queried again."))
-    return redirect("web:noc-order", order_id=order.pk)
+    order, done = _order(request.user, order_id), _("The routers are being queried again.")
+    return _performed(request, order, order_force_retry, done, redirect("web:noc-order", order_id=order_id))
 
 
 @requires(permissions.may_remove_from_the_network)
@@ -218,14 +209,24 @@ def force_end(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     order, form = _order(request.user, order_id), ForceEndForm(request.POST)
     if not form.is_valid():
         return _page(request, order, ending=form, status=UNPROCESSABLE)
+    operation = partial(order_force_end, **form.cleaned_data)
+    done = _("The order is ended. Its leases stay until all routers have confirmed.")
+    return _performed(request, order, operation, done, redirect("web:noc-order", order_id=order_id))
+
+
+def _performed(
+    request: SignedInRequest, order: Order, operation: Callable[..., object], done: Text, then: HttpResponse
+) -> HttpResponse:
+    """Perform an operation on the order, and return the response ``then``, with the message ``done``.
+
+    If the operation is refused, return the page of the order with the reason.
+    """
     try:
-        order_force_end(user=request.user, order=order, now=clock.now(), **form.cleaned_data)
+        operation(user=request.user, order=order, now=clock.now())
     except DomainError as error:
         return _page(request, order, refusal=error.sentence, status=CONFLICT)
-    messages.success(
-        request, gettext("The order is ended. Its leases stay until all routers have confirmed.")
-    )
-    return redirect("web:noc-order", order_id=order.pk)
+    messages.success(request, str(done))
+    return then
 
 
 def _order(user: User, order_id: UUID) -> Order:
@@ -236,7 +237,7 @@ def _page(
     request: SignedInRequest,
     order: Order,
     *,
-    refusal: str = "",
+    refusal: Text = "",
     rejection: RejectionForm | None = None,
     ending: ForceEndForm | None = None,
     status: int | None = None,

@@ -1,7 +1,8 @@
 """The alarms that are raised now, their history, and the forms for both."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, time, timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -179,21 +180,10 @@ def assign(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
     """Assign an alarm to the user in ``to``. If ``to`` is "", remove the assignment."""
     alarm, form = _alarm(alarm_id), AssignForm(request.POST)
     if form.is_valid():
-        to = form.cleaned_data["to"]
-        try:
-            operations.alarm_assign(alarm=alarm, to=to)
-        except Conflict as error:
-            messages.error(request, error.sentence)
-            return _back(request, alarm)
-        except DomainError as error:
-            form.refuse(error)
-        else:
-            done = (
-                gettext("The alarm is assigned to %(name)s.") % {"name": to}
-                if to
-                else gettext("The alarm is no longer assigned to anybody.")
-            )
-            messages.success(request, done)
+        done = gettext("The alarm is no longer assigned to anybody.")
+        if to := form.cleaned_data["to"]:
+            done = gettext("The alarm is assigned to %(name)s.") % {"name": to}
+        if _is_done(request, form, partial(operations.alarm_assign, alarm=alarm, to=to), done):
             return _back(request, alarm)
     return _page(request, alarm, assigning=form)
 
@@ -207,17 +197,9 @@ def silence(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
     alarm, form, now = _alarm(alarm_id), SilenceForm(request.POST), clock.now()
     if form.is_valid():
         until = form.ends_at(now)
-        try:
-            operations.alarm_silence(alarm=alarm, user=request.user, until=until, now=now)
-        except Conflict as error:
-            messages.error(request, error.sentence)
-            return _back(request, alarm)
-        except DomainError as error:
-            form.refuse(error)
-        else:
-            messages.success(
-                request, gettext("The alarm is silent until %(at)s.") % {"at": moment_text(until)}
-            )
+        silenced = partial(operations.alarm_silence, alarm=alarm, user=request.user, until=until, now=now)
+        done = gettext("The alarm is silent until %(at)s.") % {"at": moment_text(until)}
+        if _is_done(request, form, silenced, done):
             return _back(request, alarm)
     return _page(request, alarm, silencing=form)
 
@@ -229,6 +211,23 @@ def unsilence(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
     with result_message(request, done=gettext("The alarm is shown again.")):
         operations.alarm_unsilence(alarm=alarm)
     return _back(request, alarm)
+
+
+def _is_done(request: SignedInRequest, form: TablerForm, operation: Callable[[], object], done: str) -> bool:
+    """Perform the operation. Return False if it refuses a value of the form, which then has the error.
+
+    A message for the user says ``done``, or that the alarm has changed meanwhile.
+    """
+    try:
+        operation()
+    except Conflict as error:
+        messages.error(request, error.sentence)
+    except DomainError as error:
+        form.refuse(error)
+        return False
+    else:
+        messages.success(request, done)
+    return True
 
 
 def _back(request: SignedInRequest, alarm: Alarm) -> HttpResponse:

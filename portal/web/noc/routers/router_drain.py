@@ -58,20 +58,18 @@ def _do(request: SignedInRequest, router: Router) -> str | None:
         case "begin":
             drain_begin(router=router, user=request.user, now=clock.now(), accept_affected=accepted)
             return _("The drain has begun.")
-        case "end":
-            drain_end(router=router, user=request.user, now=clock.now(), accept_affected=accepted)
-            return _("The drain is over; the maintenance goes on.")
-        case "end-both":
+        case "end" | "end-both" as what:
             drain_end(
                 router=router,
                 user=request.user,
                 now=clock.now(),
                 accept_affected=accepted,
-                with_maintenance=True,
+                with_maintenance=what == "end-both",
             )
-            return _("The drain and the maintenance are over: %(router)s takes new lines again.") % {
-                "router": router
-            }
+            if what == "end":
+                return _("The drain is over; the maintenance goes on.")
+            text = _("The drain and the maintenance are over: %(router)s takes new lines again.")
+            return text % {"router": router}
         case "suspend":
             vll = get_object_or_404(queries.vlls(request.user), pk=uuid_of(request.POST.get("vll", "")))
             order_suspend(user=request.user, vll=vll, now=clock.now())
