@@ -141,7 +141,9 @@ def _parts(rendered: str, body: str | None) -> tuple[SafeString, SafeString]:
 
 
 @register.simple_block_tag
-def card(content: str, title: Any, *, id: str, body: str | None = None, css: str = "") -> SafeString:
+def card(
+    content: str, title: Any, *, id: str, body: str | None = None, css: str = "", anchor: str = ""
+) -> SafeString:
     """Return a card with a title.
 
     Example: ``{% card _("Orders") id="orders" %}…{% endcard %}``. ``id`` is the HTML id of the title. With
@@ -149,12 +151,14 @@ def card(content: str, title: Any, *, id: str, body: str | None = None, css: str
 
     * ``body``: put the content into a body with further classes; "" for no further classes.
     * ``css``: further classes of the card.
+    * ``anchor``: the HTML id of the card.
     """
     return format_html(
-        '<section{css} aria-labelledby="{id}"><div class="card-header">'
+        '<section{css} aria-labelledby="{id}"{anchor}><div class="card-header">'
         '<h2 class="card-title" id="{id}">{title}</h2>{0}</div>{1}</section>',
         *_parts(content, body),
         css=class_attribute("card", css),
+        anchor=format_html(' id="{}"', anchor) if anchor else "",
         id=id,
         title=title,
     )
