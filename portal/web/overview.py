@@ -20,7 +20,7 @@ from portal.inventory.models import Port
 from portal.telemetry.throughput import recent_of
 from portal.telemetry.time_spans import last_month
 from portal.vll import queries
-from portal.vll.models import Order, Vll
+from portal.vll.models import Vll
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OperStatus, OrderState
 from portal.web.page.base import SignedInRequest, requires
 from portal.web.page.list_filters import newest_first
@@ -132,11 +132,8 @@ def overview(request: SignedInRequest) -> HttpResponse:
         "last_month": last_month(now),
     }
     context["live"] = render_to_string("overview/_live.html", context, request)
-    context["every"] = "2s" if _moving(orders) else "30s"
+    # Orders that wait for the NOC's approval do not proceed automatically.
+    is_moving = any(order.state != OrderState.PENDING_APPROVAL for order in orders)
+    context["every"] = "2s" if is_moving else "30s"
     template = "overview/_overview.html" if request.htmx else "overview/overview.html"
     return render(request, template, context)
-
-
-def _moving(orders: list[Order]) -> bool:
-    """Return whether at least one of these orders proceeds without the NOC's approval."""
-    return any(order.state != OrderState.PENDING_APPROVAL for order in orders)

@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.safestring import SafeString
 from django.utils.text import format_lazy
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.core import clock
+from portal.inventory.filters import Text
 from portal.notifications import webhook_operations
 from portal.notifications.event_catalogue import CHOICES, CUSTOMER_CHOICES
 from portal.notifications.models import Delivery, Webhook
@@ -108,30 +109,29 @@ def _offer_customer_events(form: WebhookForm) -> None:
 
 register = template.Library()
 
-_STATES: dict[str, tuple[str, str]] = {
-    Delivery.State.PENDING: (gettext_noop("Pending"), "info"),
-    Delivery.State.DELIVERED: (gettext_noop("Delivered"), "success"),
-    Delivery.State.FAILED: (gettext_noop("Failed"), "danger"),
+_STATES: dict[str, tuple[Text, str]] = {
+    Delivery.State.PENDING: (_("Pending"), "info"),
+    Delivery.State.DELIVERED: (_("Delivered"), "success"),
+    Delivery.State.FAILED: (_("Failed"), "danger"),
 }
 _ERRORS = {
-    Delivery.Error.STATUS: gettext_noop("The receiver refused it"),
-    Delivery.Error.REDIRECT: gettext_noop("The receiver sent a redirect, which is not followed"),
-    Delivery.Error.GONE: gettext_noop("The receiver is gone permanently"),
-    Delivery.Error.TIMEOUT: gettext_noop("No complete answer in time"),
-    Delivery.Error.UNREACHABLE: gettext_noop("No connection"),
-    Delivery.Error.NO_SUCH_HOST: gettext_noop("The host name does not resolve"),
-    Delivery.Error.NOT_PUBLIC: gettext_noop("The host name resolves to an address that is not public"),
-    Delivery.Error.PORT: gettext_noop("The port is not allowed"),
-    Delivery.Error.PLAIN_HTTP: gettext_noop("Only https is allowed"),
-    Delivery.Error.TLS: gettext_noop("No trusted TLS certificate for this host name"),
-    Delivery.Error.NOT_HTTP: gettext_noop("The answer is not HTTP, or is too long"),
+    Delivery.Error.STATUS: _("The receiver refused it"),
+    Delivery.Error.REDIRECT: _("The receiver sent a redirect, which is not followed"),
+    Delivery.Error.GONE: _("The receiver is gone permanently"),
+    Delivery.Error.TIMEOUT: _("No complete answer in time"),
+    Delivery.Error.UNREACHABLE: _("No connection"),
+    Delivery.Error.NO_SUCH_HOST: _("The host name does not resolve"),
+    Delivery.Error.NOT_PUBLIC: _("The host name resolves to an address that is not public"),
+    Delivery.Error.PORT: _("The port is not allowed"),
+    Delivery.Error.PLAIN_HTTP: _("Only https is allowed"),
+    Delivery.Error.TLS: _("No trusted TLS certificate for this host name"),
+    Delivery.Error.NOT_HTTP: _("The answer is not HTTP, or is too long"),
 }
 
 
 @register.simple_tag
 def delivery_badge(delivery: Delivery) -> SafeString:
-    label, tone = _STATES.get(delivery.state, (delivery.state, "muted"))
-    return badge_markup(gettext(label), tone)
+    return badge_markup(*_STATES.get(delivery.state, (delivery.state, "muted")))
 
 
 @register.simple_tag
@@ -154,8 +154,7 @@ def outcome(delivery: Delivery) -> str:
         return "–"
     last: dict[str, Any] = delivery.log[-1]
     status = f"HTTP {last['status']}" if last["status"] else ""
-    error = _ERRORS.get(last["error"])
-    return ": ".join(part for part in (gettext(error) if error else "", status) if part)
+    return ": ".join(str(part) for part in (_ERRORS.get(last["error"]), status) if part)
 
 
 def visible_webhook(user: User, webhook_id: int) -> Webhook:

@@ -12,8 +12,7 @@ from django.db.models import Model
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
+from django.utils.translation import gettext_lazy as _
 
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
@@ -42,38 +41,38 @@ from portal.web.page.base import SignedInRequest, requires
 register = template.Library()
 
 WHAT = {
-    "vll": gettext_noop("Line"),
-    "a_end": gettext_noop("A end"),
-    "z_end": gettext_noop("Z end"),
-    "vllend": gettext_noop("End of a line"),
-    "order": gettext_noop("Order"),
-    "site": gettext_noop("Site"),
-    "router": gettext_noop("Router"),
-    "port": gettext_noop("Port"),
-    "backbonelink": gettext_noop("Link"),
-    "reservedvnirange": gettext_noop("Reserved range"),
-    "customer": gettext_noop("Customer"),
-    "membership": gettext_noop("Membership"),
-    "invitation": gettext_noop("Invitation"),
-    "user": gettext_noop("Account"),
-    "apitoken": gettext_noop("API token"),
-    "authenticator": gettext_noop("Second factor"),
-    "emailaddress": gettext_noop("Sign-in address"),
-    "socialaccount": gettext_noop("Single sign-on"),
-    "routercertificate": gettext_noop("Certificate"),
-    "routerenrolment": gettext_noop("Enrolment"),
-    "routerfreeze": gettext_noop("Freeze"),
-    "hold": gettext_noop("Reservation"),
-    "webhook": gettext_noop("Webhook"),
-    "mailoptout": gettext_noop("Notification opt-outs"),
-    "quarantine": gettext_noop("Quarantined samples"),
-    "troublereport": gettext_noop("Trouble report"),
-    "operatorstate": gettext_noop("Alarm"),
+    "vll": _("Line"),
+    "a_end": _("A end"),
+    "z_end": _("Z end"),
+    "vllend": _("End of a line"),
+    "order": _("Order"),
+    "site": _("Site"),
+    "router": _("Router"),
+    "port": _("Port"),
+    "backbonelink": _("Link"),
+    "reservedvnirange": _("Reserved range"),
+    "customer": _("Customer"),
+    "membership": _("Membership"),
+    "invitation": _("Invitation"),
+    "user": _("Account"),
+    "apitoken": _("API token"),
+    "authenticator": _("Second factor"),
+    "emailaddress": _("Sign-in address"),
+    "socialaccount": _("Single sign-on"),
+    "routercertificate": _("Certificate"),
+    "routerenrolment": _("Enrolment"),
+    "routerfreeze": _("Freeze"),
+    "hold": _("Reservation"),
+    "webhook": _("Webhook"),
+    "mailoptout": _("Notification opt-outs"),
+    "quarantine": _("Quarantined samples"),
+    "troublereport": _("Trouble report"),
+    "operatorstate": _("Alarm"),
 }
 _DONE = {
-    "insert": gettext_noop("%(what)s created"),
-    "update": gettext_noop("%(what)s changed"),
-    "delete": gettext_noop("%(what)s deleted"),
+    "insert": _("%(what)s created"),
+    "update": _("%(what)s changed"),
+    "delete": _("%(what)s deleted"),
 }
 # The history of one object can have several rows of these tables.
 _SEVERAL = (
@@ -99,7 +98,7 @@ def happening(change: Change) -> str:
     If the history may contain changes of several rows of the same table, the text also names the row:
     ``Second factor deleted (totp)``.
     """
-    done = _(_DONE[change.operation]) % {"what": _(WHAT[change.what])}
+    done = _DONE[change.operation] % {"what": WHAT[change.what]}
     if change.operation == "update":
         return done
     values = change.after or change.before
@@ -117,15 +116,14 @@ def actor(change: Change) -> str:
     database client.
     """
     by = change.by
-    if username := by.get("username"):
-        return (
-            _("%(user)s, token %(token)s…") % {"user": username, "token": by["token"]}
-            if by.get("token")
-            else str(username)
-        )
+    if user := by.get("username"):
+        token = by.get("token")
+        return _("%(user)s, token %(token)s…") % {"user": user, "token": token} if token else str(user)
     if by.get("task"):
-        return _("the portal, automatically")
-    return _("somebody who had not signed in") if by.get("request_id") else _("somebody outside the portal")
+        return str(_("the portal, automatically"))
+    return str(
+        _("somebody who had not signed in") if by.get("request_id") else _("somebody outside the portal")
+    )
 
 
 @register.filter
@@ -150,7 +148,7 @@ def _text(value: Any) -> str:
     if isinstance(value, dict) and value.get("message"):
         return str(value["message"])
     if isinstance(value, bool):
-        return _("yes") if value else _("no")
+        return str(_("yes") if value else _("no"))
     # Show timestamps of PostgreSQL without microseconds.
     return "–" if value is None or value == "" else _MOMENT.sub(_moment, str(value))
 
@@ -225,7 +223,7 @@ def page(request: SignedInRequest) -> HttpResponse:
         "page": {"after": row_conditions.written(found.below) if found.below else ""},
         "what": what,
         "by": by,
-        "whats": sorted(((name, _(WHAT[name])) for name in MODELS), key=lambda each: each[1]),
+        "whats": sorted(((name, str(WHAT[name])) for name in MODELS), key=lambda each: each[1]),
         "keep": urlencode({name: value for name, value in (("what", what), ("by", by)) if value}),
     }
     return render(request, "noc/audit.html", context)

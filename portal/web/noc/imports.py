@@ -93,7 +93,7 @@ def csv_template(request: SignedInRequest, kind: str) -> StreamingHttpResponse:
 @require_safe
 def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
     """Show an import."""
-    this = _visible(request, import_id)
+    this = get_object_or_404(imports(request.user), pk=import_id)
     # The refused rows need no separate check: they change only together with the counts in the live part.
     live = render_to_string("noc/_import_live.html", {"this": this}, request)
     kind = KINDS[this.kind]
@@ -116,8 +116,7 @@ def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
 @require_safe
 def errors(request: SignedInRequest, import_id: UUID) -> StreamingHttpResponse:
     """Return a CSV file with the refused rows and their errors. The user can correct and import the file."""
-    this = _visible(request, import_id)
-    _kind(request, this.kind)
+    this = _importable(request, import_id)
     return _csv(f"{this.kind}-errors.csv", error_rows(this))
 
 
@@ -125,8 +124,7 @@ def errors(request: SignedInRequest, import_id: UUID) -> StreamingHttpResponse:
 @require_POST
 def begin(request: SignedInRequest, import_id: UUID) -> HttpResponse:
     """Import the new rows of a checked file."""
-    this = _visible(request, import_id)
-    _kind(request, this.kind)
+    this = _importable(request, import_id)
     with result_message(request):
         import_begin(this=this, actor=Actor(user=request.user), now=clock.now())
     return redirect("web:noc-import", import_id=import_id)
@@ -136,8 +134,7 @@ def begin(request: SignedInRequest, import_id: UUID) -> HttpResponse:
 @require_POST
 def cancel(request: SignedInRequest, import_id: UUID) -> HttpResponse:
     """Stop an import. Rows that are already imported remain."""
-    this = _visible(request, import_id)
-    _kind(request, this.kind)
+    this = _importable(request, import_id)
     with result_message(request):
         import_cancel(this=this, user=request.user, now=clock.now())
     return redirect("web:noc-import", import_id=import_id)
@@ -155,8 +152,11 @@ def _kind(request: SignedInRequest, slug: str) -> Kind:
     return KINDS[slug]
 
 
-def _visible(request: SignedInRequest, import_id: UUID) -> Import:
-    return get_object_or_404(imports(request.user), pk=import_id)
+def _importable(request: SignedInRequest, import_id: UUID) -> Import:
+    """Return the import. Raises Http404, or PermissionDenied if the user may not import its kind."""
+    this = get_object_or_404(imports(request.user), pk=import_id)
+    _kind(request, this.kind)
+    return this
 
 
 def _stage(request: SignedInRequest, kind: Kind) -> Import | None:

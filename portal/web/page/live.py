@@ -8,7 +8,6 @@ only the part.
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.base import FilterExpression, NodeList, Parser, Token
 from django.templatetags.static import static
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString
 
@@ -43,14 +43,10 @@ class LivePart:
     seen: str
 
 
-class LivePartMiddleware:
+class LivePartMiddleware(MiddlewareMixin):
     """Return only the requested part of a page, and nothing if the part's content has not changed."""
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         part = live_parts(request).get(requested_part(request))
         if part is not None and response.content.lstrip()[:9].lower() == _WHOLE_PAGE:
             response.content = part.html

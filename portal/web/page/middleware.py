@@ -1,6 +1,5 @@
 """Middleware of all pages: partial requests, compression, and a limit on the size of uploads."""
 
-from collections.abc import Callable
 from enum import StrEnum
 from urllib.parse import urlsplit
 
@@ -8,6 +7,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware.csrf import get_token
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import render
+from django.utils.deprecation import MiddlewareMixin
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -37,20 +37,17 @@ _LARGEST = MAX_BYTES + 64 * 1024
 _TOO_LARGE = 413
 
 
-class UploadLimitMiddleware:
+class UploadLimitMiddleware(MiddlewareMixin):
     """Respond to a request that is too large with a page with status 413.
 
     Requests to the APIs are not limited here, because their views have their own limits.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
         length = request.META.get("CONTENT_LENGTH") or "0"
-        if whole_number(length, most=_LARGEST) is None and not request.path.startswith("/api/"):
-            return render(request, "413.html", {"max_mib": MAX_BYTES // 2**20}, status=_TOO_LARGE)
-        return self.get_response(request)
+        if whole_number(length, most=_LARGEST) is not None or request.path.startswith("/api/"):
+            return None
+        return render(request, "413.html", {"max_mib": MAX_BYTES // 2**20}, status=_TOO_LARGE)
 
 
 # The request header with the id of the account for which the page was rendered.
@@ -70,7 +67,7 @@ class Refusal(StrEnum):
     STALE_FORM = "stale-form"
 
 
-class PartialRequestMiddleware:
+class PartialRequestMiddleware(MiddlewareMixin):
     """Refuse a partial request if the session has ended, or now belongs to another account than the page.
 
     JavaScript of an open page sends partial requests (htmx, polls, live parts and fetch). A browser follows a
@@ -80,11 +77,7 @@ class PartialRequestMiddleware:
     handles both.
     """
 
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
+    def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         if not (is_partial(request) and 300 <= response.status_code < 400 and "Location" in response):
             return response
         if not request.user.is_authenticated:

@@ -93,10 +93,8 @@ class SilenceForm(TablerForm):
     def ends_at(self, now: datetime) -> datetime:
         """Return the end of the silence. The form must be valid."""
         chosen = self.cleaned_data["lasting"]
-        if chosen == self.HOUR:
-            return now + timedelta(hours=1)
-        if chosen == self.SHIFT:
-            return now + timedelta(hours=8)
+        if hours := {self.HOUR: 1, self.SHIFT: 8}.get(chosen):
+            return now + timedelta(hours=hours)
         if chosen == self.MORNING:
             tomorrow = timezone.localtime(now).date() + timedelta(days=1)
             return datetime.combine(tomorrow, _MORNING, tzinfo=timezone.get_current_timezone())
