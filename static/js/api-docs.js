@@ -14,14 +14,7 @@
       choice.checked = choice.value === language;
     }
   };
-  const remembered = () => {
-    try {
-      return localStorage.getItem(KEY);
-    } catch {
-      return null; // if storage is forbidden, each visit starts with the first language
-    }
-  };
-  const language = remembered();
+  const language = stored.get("localStorage", KEY);
   if (document.querySelector(`.ll-examples input[value="${CSS.escape(language ?? "")}"]`)) choose(language);
 
   document.addEventListener("change", (event) => {
@@ -31,11 +24,7 @@
     const before = choice.getBoundingClientRect().top;
     choose(choice.value);
     scrollBy({ top: choice.getBoundingClientRect().top - before, behavior: "instant" });
-    try {
-      localStorage.setItem(KEY, choice.value);
-    } catch {
-      // chosen for this page, but not stored
-    }
+    stored.set("localStorage", KEY, choice.value);
   });
 
   // Browsers offer the clipboard only on secure pages.

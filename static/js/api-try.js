@@ -10,20 +10,12 @@
   const dialog = document.getElementById("try-confirm");
 
   const keep = () => {
-    try {
-      if (token.value) sessionStorage.setItem(KEY, JSON.stringify({ user: settings.dataset.user, token: token.value }));
-      else sessionStorage.removeItem(KEY);
-    } catch {
-      // if storage is forbidden, the token lasts until the page closes
-    }
+    const { user } = settings.dataset;
+    stored.set("sessionStorage", KEY, token.value ? JSON.stringify({ user, token: token.value }) : null);
   };
   const kept = () => {
-    try {
-      const found = JSON.parse(sessionStorage.getItem(KEY) ?? "{}");
-      return found.user === settings.dataset.user ? found.token : "";
-    } catch {
-      return "";
-    }
+    const found = JSON.parse(stored.get("sessionStorage", KEY) ?? "{}");
+    return found.user === settings.dataset.user ? found.token : "";
   };
   const choice = () => settings.querySelector('input[name="try-as"]:checked').value;
   const offer = () => { settings.querySelector("[data-token]").hidden = choice() !== "token"; };

@@ -24,21 +24,7 @@
     if (isTicked(field)) return field.checked;
     return field.multiple ? [...field.selectedOptions].map((option) => option.value) : field.value;
   };
-  const read = () => {
-    try {
-      return JSON.parse(sessionStorage.getItem(KEY));
-    } catch {
-      return null;
-    }
-  };
-  const write = (kept) => {
-    try {
-      if (kept) sessionStorage.setItem(KEY, JSON.stringify(kept));
-      else sessionStorage.removeItem(KEY);
-    } catch {
-      // If storage is forbidden, the input is lost.
-    }
-  };
+  const write = (kept) => stored.set("sessionStorage", KEY, kept ? JSON.stringify(kept) : null);
   const keep = (refused) => write({
     reader, page: here, refused, values: named().map(([name, field]) => [name, valueOf(field)]),
   });
@@ -67,7 +53,7 @@
   };
 
   // A submitted form is lost only if the response is the sign-in page or the refusal of an outdated token.
-  const kept = read();
+  const kept = JSON.parse(stored.get("sessionStorage", KEY));
   const isRefusal = Boolean(document.querySelector("[data-form-refused]"));
   if (kept && (!reader || isRefusal)) {
     write({ ...kept, refused: true });

@@ -47,19 +47,10 @@
   );
   const keep = () => {
     const values = written().map((control) => [control.name, control.type === "checkbox" ? control.checked : control.value]);
-    try {
-      sessionStorage.setItem(KEPT, JSON.stringify(values));
-    } catch {
-      // if storage is forbidden, only the browser restores the input
-    }
+    stored.set("sessionStorage", KEPT, JSON.stringify(values));
   };
   const bringBack = () => {
-    let values;
-    try {
-      values = new Map(JSON.parse(sessionStorage.getItem(KEPT) ?? "[]"));
-    } catch {
-      return;
-    }
+    const values = new Map(JSON.parse(stored.get("sessionStorage", KEPT) ?? "[]"));
     for (const control of written()) {
       const value = values.get(control.name);
       if (value === undefined) continue;

@@ -1,18 +1,30 @@
+// The storage of the browser ("localStorage") or of this tab ("sessionStorage"), for all scripts. If the browser
+// forbids it, nothing is kept.
+const stored = {
+  get: (area, key) => {
+    try {
+      return window[area].getItem(key);
+    } catch {
+      return null;
+    }
+  },
+  set: (area, key, value) => {
+    try {
+      if (value === null) window[area].removeItem(key);
+      else window[area].setItem(key, value);
+    } catch {
+      // forbidden
+    }
+  },
+};
 // Light or dark theme: the reader's choice, else the system's preference. Runs before the first paint.
 (() => {
   const root = document.documentElement;
   const system = window.matchMedia("(prefers-color-scheme: dark)");
   const KEY = "longline-theme";
 
-  const chosen = () => {
-    try {
-      return localStorage.getItem(KEY);
-    } catch {
-      return null; // if storage is forbidden, the system's preference applies
-    }
-  };
   const show = () => {
-    root.dataset.bsTheme = chosen() ?? (system.matches ? "dark" : "light");
+    root.dataset.bsTheme = stored.get("localStorage", KEY) ?? (system.matches ? "dark" : "light");
     document.dispatchEvent(new CustomEvent("longline:theme"));
   };
 
@@ -23,11 +35,7 @@
     toggle.hidden = false;
     toggle.addEventListener("click", () => {
       const next = root.dataset.bsTheme === "dark" ? "light" : "dark";
-      try {
-        localStorage.setItem(KEY, next);
-      } catch {
-        // shown, but not stored
-      }
+      stored.set("localStorage", KEY, next);
       root.dataset.bsTheme = next;
       document.dispatchEvent(new CustomEvent("longline:theme"));
     });

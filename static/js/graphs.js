@@ -1,8 +1,132 @@
-// Draws the throughput of a line (in and out of each end) or of a port from the REST API, in bit/s or packet/s. A
-// null interrupts the curve: nothing was measured, which differs from zero. Out is drawn below the axis, so that
-// equal traffic in both directions stays visible. The period is one of the ranges up to now, or a window that the
-// user enters or selects by dragging.
+// Draws the graphs of a line or of a port from the REST API.
+const graphs = (() => {
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const axis = (options) => ({
+    stroke: colour("--ll-muted-text"), grid: { stroke: colour("--ll-line"), width: 1 }, ticks: { show: false }, ...options,
+  });
+  return {
+    colour,
+    // The axis of times in this format, and the axis of values.
+    axes: (format, values) => [
+      axis({ size: 28, space: 60, values: (_plot, splits) => splits.map((at) => format.format(new Date(at * 1000))) }),
+      axis({ size: 90, ...values }),
+    ],
+    // Write a message above the graphs of a section.
+    say: (section, text) => {
+      const message = section.querySelector("[data-message]");
+      message.textContent = text;
+      message.hidden = !text;
+    },
+    load: async (url) => {
+      const answer = await longline.ask(url, { headers: { Accept: "application/json" } });
+      if (!answer.ok) throw new Error(String(answer.status));
+      return answer;
+    },
+    // Draw again for another theme or another width of the window.
+    onRedraw: (redraw) => {
+      document.addEventListener("longline:theme", redraw);
+      let width = window.innerWidth;
+      window.addEventListener("resize", () => {
+        if (window.innerWidth === width) return;
+        width = window.innerWidth;
+        redraw();
+      });
+    },
+  };
+})();
+// The latency of a line: the shortest, mean and longest round trip of each interval. It shows the period of the
+// throughput graph and, while open, refreshes together with that graph.
 (() => {
+  const { colour, axes, say, load, onRedraw } = graphs;
+  const section = document.getElementById("latency");
+  if (!section) return;
+  const HEIGHT = 160;
+  const HUNDREDTHS = new Intl.NumberFormat(document.documentElement.lang, {
+    maximumFractionDigits: 2, minimumFractionDigits: 2,
+  });
+  const texts = section.querySelector("[data-texts]").dataset;
+  const figure = section.querySelector("[data-chart]");
+  const target = figure.querySelector("[data-plot]");
+  let plot = null;
+  let last = null;
+  let newest = 0;
+
+  const duration = (us) => {
+    if (us === null || us === undefined) return "–";
+    return us >= 1e5 ? `${Math.round(us / 1e3)} ms` : us >= 1e3 ? `${HUNDREDTHS.format(us / 1e3)} ms` : `${Math.round(us)} µs`;
+  };
+  const options = (width, format) => ({
+    width,
+    height: HEIGHT,
+    cursor: { sync: { key: "throughput" }, y: false, drag: { x: false, y: false } },
+    legend: { show: false },
+    scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1000] } },
+    axes: axes(format, { values: (_plot, splits) => splits.map(duration) }),
+    series: [
+      {},
+      { stroke: colour("--ll-muted-text"), width: 1, dash: [2, 4], points: { show: false } },
+      { stroke: colour("--ll-in"), width: 1.5, points: { show: false } },
+      { stroke: colour("--ll-out"), width: 1, dash: [6, 3], points: { show: false } },
+    ],
+  });
+
+  const show = ({ answer, format }) => {
+    const came = answer.round_trips.filter((row) => row[2] !== null);
+    const lost = answer.round_trips.reduce((sum, row) => sum + (row[4] ?? 0), 0);
+    section.dataset.points = String(came.length);
+    section.querySelector("[data-simulated]").hidden = !answer.simulated;
+    const figures = section.querySelector("[data-figures]");
+    plot?.destroy();
+    plot = null;
+    figure.hidden = figures.hidden = came.length === 0;
+    const losses = section.querySelector("[data-lost]");
+    losses.hidden = lost === 0;
+    losses.querySelector("[data-lost-count]").textContent = lost;
+    if (came.length === 0) {
+      say(section, lost ? texts.lost : texts.empty);
+      return;
+    }
+    say(section, "");
+    plot = new uPlot(options(target.clientWidth, format), [0, 1, 2, 3].map((column) =>
+      answer.round_trips.map((row) => row[column])), target);
+    const values = {
+      current: came.at(-1)[2],
+      shortest: came.reduce((least, row) => Math.min(least, row[1]), Infinity),
+      mean: came.reduce((sum, row) => sum + row[2], 0) / came.length,
+      longest: came.reduce((most, row) => Math.max(most, row[3]), 0),
+    };
+    for (const [name, value] of Object.entries(values)) {
+      figures.querySelector(`[data-figure="${name}"]`).textContent = duration(value);
+    }
+  };
+
+  let shown = null; // the period of the throughput graph
+  const refresh = async () => {
+    if (!section.open || !shown) return;
+    const { from, to, format } = shown;
+    const mine = ++newest;
+    try {
+      const answer = await load(`${section.dataset.url}?from=${from}&to=${to}`);
+      const body = await answer.json();
+      if (mine !== newest) return; // another period was chosen meanwhile
+      last = { answer: body, format };
+      show(last);
+    } catch {
+      if (mine === newest) say(section, texts.failed);
+    }
+  };
+  document.addEventListener("longline:window", ({ detail }) => {
+    shown = detail;
+    refresh();
+  });
+  section.addEventListener("toggle", refresh);
+  onRedraw(() => { if (last && section.open) show(last); });
+})();
+// The throughput of a line (in and out of each end) or of a port, in bit/s or packet/s. A null interrupts the curve:
+// nothing was measured, which differs from zero. Out is drawn below the axis, so that equal traffic in both directions
+// stays visible. The period is one of the ranges up to now, or a window that the user enters or selects by dragging.
+(() => {
+  const { colour, axes, say, load, onRedraw } = graphs;
   const section = document.getElementById("throughput");
   const RANGES = { // seconds shown, seconds per point, and seconds until a new point is possible
     hour: { span: 3600, step: 10, fresh: 10 },
@@ -28,7 +152,6 @@
   const NOW_S = 60;
   const HEIGHT = matchMedia("(max-width: 48rem)").matches ? 120 : 150;
   const texts = section.querySelector("[data-texts]").dataset;
-  const message = section.querySelector("[data-message]");
   const plots = {};
   const charts = [...section.querySelectorAll("[data-chart]")].map((figure) => figure.dataset.chart);
   let range = section.querySelector('[data-range][aria-pressed="true"]').dataset.range;
@@ -52,7 +175,6 @@
   const bandwidth = Number(section.dataset.bandwidth);
   const ofAll = (value) =>
     value === null || value === undefined || unit === "packets" ? "" : ` (${Math.round((value / bandwidth) * 100)} %)`;
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   const format = ({ from, to }) => FORMATS.find(([longest]) => to - from <= longest)[1];
   const zoom = (plot) => {
@@ -93,13 +215,7 @@
       x: { range: () => [window.from, window.to] },
       y: { range: (_plot, low, high) => widest(low, high) },
     },
-    axes: [
-      { stroke: colour("--ll-muted-text"), grid: { stroke: colour("--ll-line"), width: 1 }, ticks: { show: false },
-        size: 28, space: 60, values: (_plot, splits) => splits.map((at) =>
-          format(window).format(new Date(at * 1000))) },
-      { stroke: colour("--ll-muted-text"), grid: { stroke: colour("--ll-line"), width: 1 }, ticks: { show: false },
-        size: 90, space: 24, values: (_plot, splits) => splits.map(tick) },
-    ],
+    axes: axes(format(window), { space: 24, values: (_plot, splits) => splits.map(tick) }),
     series: [
       {},
       { stroke: colour("--ll-in"), fill: colour("--ll-in-fill"), width: 1.5, spanGaps: false,
@@ -178,10 +294,6 @@
     for (const part of document.querySelectorAll("[data-now]")) part.hidden = !known;
   };
 
-  const say = (text) => {
-    message.textContent = text;
-    message.hidden = !text;
-  };
   const show = (answer, window) => {
     shownUnit = answer.unit;
     const anything = charts.some((end) => answer[end].some((row) => row[1] !== null || row[2] !== null));
@@ -192,10 +304,10 @@
     missing.querySelector("[data-missing-count]").textContent = answer.missing;
     if (!anything) {
       for (const part of section.querySelectorAll("[data-chart], [data-figures]")) part.hidden = true;
-      say(texts.empty);
+      say(section, texts.empty);
       return;
     }
-    say("");
+    say(section, "");
     section.querySelector("[data-zoom]").hidden = false;
     draw(answer, window);
     tabulate(answer);
@@ -231,10 +343,7 @@
     // Other graphs of the line show the same period.
     document.dispatchEvent(new CustomEvent("longline:window", { detail: { ...window, format: format(window) } }));
     try {
-      const answer = await longline.ask(`${section.dataset.url}${wanted}`, {
-        headers: { Accept: "application/json" },
-      });
-      if (!answer.ok) throw new Error(String(answer.status));
+      const answer = await load(`${section.dataset.url}${wanted}`);
       const body = await answer.json();
       if (mine !== newest) return; // another period or unit was chosen meanwhile
       last = { answer: body, window };
@@ -246,7 +355,7 @@
     } catch {
       if (mine !== newest) return;
       lastAt = 0; // request the present choice again soon
-      say(texts.failed);
+      say(section, texts.failed);
     }
   };
 
@@ -297,14 +406,7 @@
   section.querySelector("[data-ranges]").hidden = false;
   // Each update of the live part replaces the ends.
   document.addEventListener("htmx:load", tellNow);
-  const redraw = () => { if (last) show(last.answer, last.window); };
-  document.addEventListener("longline:theme", redraw);
-  let width = window.innerWidth;
-  window.addEventListener("resize", () => {
-    if (window.innerWidth === width) return;
-    width = window.innerWidth;
-    redraw();
-  });
+  onRedraw(() => { if (last) show(last.answer, last.window); });
   // The user's window has a fixed end, so it gets no new points.
   const isStale = () =>
     lastAt === 0 || (!chosen && Date.now() - lastAt >= RANGES[range].fresh * 1000 - REFRESH_MS / 2);
