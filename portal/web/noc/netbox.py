@@ -1,7 +1,5 @@
 """The page about NetBox: the age of the data, findings, lines with errors, and manual runs."""
 
-from typing import Any
-
 from django import template
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -29,18 +27,9 @@ register = template.Library()
 register.filter("netbox_error", error_sentence)
 register.filter("netbox_finding", finding_sentence)
 
-
-@register.filter
-def netbox_kind(kind: str) -> Any:
-    """Return the name of a kind of inventory row, such as ``port``."""
-    return KIND_NAMES.get(kind, kind)
-
-
-@register.filter
-def netbox_phase(phase: str) -> Any:
-    """Return the name of a run's phase, such as "Reading devices"."""
-    return PHASES.get(phase, phase)
-
+# The name of a kind of inventory row, such as "port", and of the phase of a run, such as "Reading devices".
+register.filter("netbox_kind", lambda kind: KIND_NAMES.get(kind, kind))
+register.filter("netbox_phase", lambda phase: PHASES.get(phase, phase))
 
 RUNS_SHOWN = 20
 LINES_SHOWN = 50

@@ -383,9 +383,7 @@ def open_reservation(user: User, reservation_id: UUID | None) -> ShownReservatio
 
     Return None if there is no open reservation with this id, or if the user may not see it.
     """
-    row = (
-        None
-        if reservation_id is None
-        else queries.reservations(user, now=clock.now()).filter(pk=reservation_id).first()
-    )
+    if reservation_id is None:
+        return None
+    row = queries.reservations(user, now=clock.now()).filter(pk=reservation_id).first()
     return None if row is None else shown_reservation(row, user)

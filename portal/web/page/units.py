@@ -27,6 +27,7 @@ register.filter("part", reader_texts.part_text)
 register.filter("moment", reader_texts.moment_text)
 register.filter("precise_moment", reader_texts.precise_moment_text)
 register.filter("lasting", reader_texts.lasting_text)
+register.simple_tag(reader_texts.zone_name, name="zone")
 
 _TRANSPORTS = frozenset(each.value for each in Transport)
 _TAGS: dict[str, str] = {
@@ -133,12 +134,6 @@ def time(at: datetime | None, otherwise: str = "–") -> SafeString:
 def time_of_day(at: datetime) -> str:
     """Return the time of day to the second in the reader's time zone, such as ``14:00:07 CET``."""
     return reader_texts.time_text(at, seconds=True)
-
-
-@register.simple_tag
-def zone() -> str:
-    """Return the reader's time zone, such as ``Europe/Berlin``."""
-    return reader_texts.zone_name()
 
 
 _ENDS = {"a": gettext_noop("A end"), "z": gettext_noop("Z end")}
