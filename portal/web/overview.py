@@ -123,6 +123,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
         ),
         "show_all": show_all,
         "trouble": trouble,
+        "keep": f"trouble={trouble.value}" if trouble else "show=all" if show_all else "",
         "may_order": may_order,
         "lacks_ports": lacks_ports,
         "active": sum(counts.values()),
