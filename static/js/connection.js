@@ -1,7 +1,6 @@
 // The one handler for all requests that scripts of this page send: htmx's own, polls, live parts and longline.ask.
 // It says why the page is not current or why a request was refused (templates/ui/_connection.html), and removes the
-// note when the reason is gone. Polling continues meanwhile. portal/web/page/partial_requests.py
-// describes the headers.
+// note when the reason is gone. Polling continues meanwhile. portal/web/page/middleware.py describes the headers.
 const longline = {};
 (() => {
   const notes = document.getElementById("connection");

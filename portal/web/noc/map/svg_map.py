@@ -2,7 +2,7 @@
 
 If any site has coordinates, routers are drawn at their sites (``geographic_layout``), and sites without
 coordinates are in a box below. Otherwise all routers are in columns (``column_layout``). Links are drawn
-around routers (``map_link_curves``), and labels are placed next to links (``map_label_layout``).
+around routers (``curves``), and labels are placed next to links (``label_places``).
 """
 
 from collections.abc import Hashable, Iterable, Sequence
