@@ -44,5 +44,5 @@ def test_times_are_read_through_one_field() -> None:
         path.name for path in (ROOT / "templates").rglob("*.html") if "datetime-local" in path.read_text()
     }
     # The browser reads the graph's window and names its zone.
-    assert inputs == {"_graph_choice.html"}
-    assert (ROOT / "templates/ui/_graph_choice.html").read_text().count("data-zone-name") == 2
+    assert inputs == {"_throughput.html"}
+    assert (ROOT / "templates/ui/_throughput.html").read_text().count("data-zone-name") == 2

@@ -16,7 +16,10 @@ TEMPLATES = ROOT / "templates"
 _TAG = r"(?:\{%.*?%\}|\{\{.*?\}\}|[^>])*?"
 _FORM = re.compile(rf"<form\b(?P<head>{_TAG})>(?P<body>.*?)</form>", re.DOTALL)
 _SUBMIT = re.compile(rf'<button\b{_TAG}type="submit"{_TAG}>', re.DOTALL)
-_POST_BUTTON = re.compile(r'\{% post_button \S.*? "([\w:-]+)"')
+_POST_BUTTON = re.compile(r'\{% post_button \S.*? "([\w:-]+)"(?:[^%]*\bdo="([\w-]+)")?')
+# This fragment is a button. Its includes name the value.
+_RESERVATION = "orders/_reservation_button.html"
+_RESERVATION_BUTTON = re.compile(rf'\{{% include "{_RESERVATION}" with do="(\w+)"')
 _LEADS_TO = re.compile(r'action="\{% url "([\w:-]+)"')
 _VALUE = re.compile(r'\bvalue="([\w-]+)"')
 # A form with fields or choices is not a one-click action.
@@ -84,10 +87,11 @@ def one_click_actions() -> Iterator[tuple[str, str]]:
                 yield _action(button[0], target[1] if target else _OWN_PAGE)
         # Buttons that submit a form at another place of the page.
         for button in _SUBMIT.finditer(path.read_text()):
-            if "formaction=" in button[0]:
+            if "formaction=" in button[0] and path != TEMPLATES / _RESERVATION:
                 yield _action(button[0], _OWN_PAGE)
-        for route in _POST_BUTTON.findall(path.read_text()):
-            yield route, ""
+        for value in _RESERVATION_BUTTON.findall(path.read_text()):
+            yield "web:order-reservation", value
+        yield from _POST_BUTTON.findall(path.read_text())
 
 
 def _action(button: str, route: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from django import template
 from django.template.base import FilterExpression, NodeList, Parser, Token, token_kwargs
 from django.urls import reverse
+from django.utils.crypto import get_random_string
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
@@ -122,8 +123,8 @@ def column(parser: Parser, token: Token) -> template.Node:
     return _ColumnNode(parser.compile_filter(label), named, content)
 
 
-# Between the header and the content of a card. No text of the database contains it.
-_CONTENT = "\0content\0"
+# Between the header and the content of a card. It is random, so that no text of a user can contain it.
+_CONTENT = get_random_string(32)
 
 
 @register.simple_tag
