@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.inventory.filters import Text
+from portal.inventory.queries import Text
 from portal.notifications import webhook_operations
 from portal.notifications.event_catalogue import CHOICES, CUSTOMER_CHOICES
 from portal.notifications.models import Delivery, Webhook

@@ -97,7 +97,7 @@ class IdentityNotVerified(APIException):
 class ProvesIdentity(BasePermission):
     """Refuses writes in a session if its user has not recently entered the password or a code.
 
-    Pages have the same rule (``portal.web.page.page_guard.proves_identity``). The scopes of API tokens limit
+    Pages have the same rule (``portal.web.page.base.proves_identity``). The scopes of API tokens limit
     them instead. A view lists methods in ``proves_identity_for`` if only some need the proof.
     """
 

@@ -17,9 +17,7 @@ from django.views.decorators.http import require_POST
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core import clock
-from portal.core.errors import DomainError
 from portal.core.reader_texts import decimal_text
-from portal.core.units import decimal_text
 from portal.vll.models import ActivationTest, Vll
 from portal.vll.operations.activation_test_on_demand import (
     activation_test_call_off,

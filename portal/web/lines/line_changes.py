@@ -15,11 +15,9 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.core.reader_texts import lasting_text, moment_text
 from portal.core.network.vlan_tags import Tagging
 from portal.core.quantities import whole_number
-from portal.core.reader_zone import moment_text
-from portal.core.units import lasting_text
+from portal.core.reader_texts import lasting_text, moment_text
 from portal.vll import queries
 from portal.vll.errors import NothingToChange
 from portal.vll.line_revision import content_of

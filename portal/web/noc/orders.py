@@ -17,9 +17,9 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.inventory.filters import Text
 from portal.inventory.interfaces import with_link_speed
 from portal.inventory.models import Port
+from portal.inventory.queries import Text
 from portal.vll import queries
 from portal.vll.line_revision import LineRevision, content_of
 from portal.vll.models import Order, PlanResult

@@ -7,20 +7,13 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from portal.accounts.models import User
-from portal.core import clock
 from portal.core.network.encapsulations import SvcMtuOutOfRange, Transport, carried_frame
-from portal.core.network.encapsulations import Transport
-from portal.core.network.required_mtu import SvcMtuOutOfRange, carried_frame
 from portal.core.network.vlan_tags import Tagging
 from portal.core.reader_texts import rate_text
 from portal.inventory.models import Port
 from portal.vll.line_revision import Difference, content_of, differences_between, differences_of
 from portal.vll.line_spec import AUTO, LineSpec, Property
-from portal.vll.models import Order, Vll
-from portal.vll.quote import Quote, quote, quote_change
 from portal.vll.models import Order
-from portal.vll.order_diff import Difference, differences_between, differences_of
 from portal.vll.quote import Quote
 from portal.vll.states import IN_SERVICE_ACTIONS, OrderAction
 from portal.web.lines.paths import LinePath, line_path
