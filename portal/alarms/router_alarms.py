@@ -19,8 +19,8 @@ from portal.inventory import interfaces
 from portal.inventory.models import FRESH, Port, Router, RouterCertificate, RouterSilence
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.telemetry.models import AgentApiUptime
-from portal.telemetry.reported_counters import MAX_OFFSET
 from portal.telemetry.router_losses import losing, recent_buffers, recent_losses, short_of_buffers
+from portal.telemetry.sample_times import MAX_OFFSET
 
 # The agent API records every ten seconds that it runs. A restart takes less than this time.
 _AWAY_AFTER = timedelta(seconds=45)

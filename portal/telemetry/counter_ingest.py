@@ -24,18 +24,14 @@ from portal.inventory.models import Router
 from portal.telemetry.partitioned_tables import FIVE_MINUTES, LOSS_SAMPLES, SAMPLES, partitions_ensure
 from portal.telemetry.reported_counters import (
     LONGEST_SAMPLE,
-    MAX_OFFSET,
-    BootClock,
     CounterReport,
     CounterSample,
     EndCount,
     PolicerCount,
-    clocks_after,
-    offset_ms,
-    placed,
 )
 from portal.telemetry.rollups import lock_buckets
 from portal.telemetry.router_losses import losses_insert
+from portal.telemetry.sample_times import MAX_OFFSET, BootClock, clocks_after, offset_ms, placed
 from portal.vll.models import EndMove
 
 _READ = """

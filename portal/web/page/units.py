@@ -17,7 +17,7 @@ from portal.core.network.encapsulations import Transport
 from portal.core.network.vlan_tags import Tagging
 from portal.telemetry.availability import availability_text
 from portal.telemetry.models import AgentClock
-from portal.telemetry.reported_counters import MAX_OFFSET
+from portal.telemetry.sample_times import MAX_OFFSET
 from portal.vll.models import VllEnd
 
 register = template.Library()

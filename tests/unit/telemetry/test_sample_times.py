@@ -8,14 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portal.core.clock import to_ms
-from portal.telemetry.reported_counters import (
-    BootClock,
-    CounterReport,
-    CounterSample,
-    clocks_after,
-    offset_ms,
-    placed,
-)
+from portal.telemetry.reported_counters import CounterReport, CounterSample
+from portal.telemetry.sample_times import BootClock, clocks_after, offset_ms, placed
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 RUN = "d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10"
