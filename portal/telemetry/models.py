@@ -15,7 +15,7 @@ class AgentClock(models.Model):
     """Data of the agent's last counter report: the offset of the router's clock, numbers of samples.
 
     ``offset_ms``: portal time minus the time of the router's wall clock. ``sample_offset_ms``: portal time
-    minus the time by which the samples are stored. ``boot_clocks``: see ``reported_counters.BootClock``.
+    minus the time by which the samples are stored. ``boot_clocks``: see ``sample_times.BootClock``.
     """
 
     router = models.OneToOneField(Router, on_delete=models.CASCADE, related_name="agent_clock")

@@ -20,16 +20,10 @@ from portal.telemetry.partitioned_tables import SAMPLES
 from portal.telemetry.reported_counters import CounterReport, CounterSample, Integer
 
 _MS = timedelta(milliseconds=1)
-
-
 # If a clock differs from the portal's clock by more than this, it is wrong.
 MAX_OFFSET = timedelta(seconds=60)
-
-
 # If the router's clock differs by at most this, the portal uses it again. Reports may take this long.
 _EXACT_MS = 1_000
-
-
 # The limit matters only if a clock keeps jumping.
 _MOST_CLOCKS = 20
 
