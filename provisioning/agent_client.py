@@ -90,7 +90,7 @@ Decoded = TypeVar("Decoded")
 
 CONNECT_S = 3.0
 READ_S = 30.0
-# The limit for the whole exchange: shorter than a claim on the router (portal.vll.convergence.due).
+# The limit for the whole exchange: shorter than a claim on the router (portal.vll.convergence.claims).
 TOTAL_S = 38.0
 MAX_REPLY = 64 * 1024 * 1024
 _JSON = {"Content-Type": "application/json"}

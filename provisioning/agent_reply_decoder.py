@@ -20,7 +20,7 @@ from portal.core.strict_json import (
     Positive31,
     reader,
 )
-from portal.vll.operations.ends_on_routers import EndAnswer
+from portal.vll.operations.tombstones import EndAnswer
 from provisioning.intent_document import RouterIntent
 
 # Refusals that a retry cannot fix. The numbers and names are VPP's (src/vnet/api_errno.h, in later releases

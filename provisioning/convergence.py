@@ -19,7 +19,14 @@ from portal.core import clock
 from portal.core.background_work import backoff
 from portal.events.task_requests import resend_tasks
 from portal.inventory.models import Router
-from portal.vll.convergence.due import CLAIM, TRUST_STORED, Claim, claim_router, is_at_rest, is_unresponsive
+from portal.vll.convergence.claims import (
+    CLAIM,
+    TRUST_STORED,
+    Claim,
+    claim_router,
+    is_at_rest,
+    is_unresponsive,
+)
 from portal.vll.convergence.requests import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
@@ -28,9 +35,9 @@ from portal.vll.convergence.requests import (
     intent_want,
 )
 from portal.vll.models import Attempt, Order, VllEnd
-from portal.vll.operations.ends_on_routers import stored_answers
 from portal.vll.operations.order_progress import answers_take, attempt_record
 from portal.vll.operations.paths import probe_answers_take, stored_probe_answers
+from portal.vll.operations.tombstones import stored_answers
 from portal.vll.router_operations.actions import end_rebuild_failed, rebuild_begin
 from portal.vll.router_operations.freeze import last_acknowledged_freeze
 from portal.vll.states import TERMINAL_ORDER_STATES

@@ -19,7 +19,7 @@ from portal.core import clock
 from portal.inventory.models import FRESH, ObservedRouter, Router
 from portal.telemetry.round_trips import RoundTripTimes, round_trips_store
 from portal.vll.activation_test_procedure import SIZES, Count, Direction, run
-from portal.vll.line_mtu_check import path_assumed
+from portal.vll.lines_not_carried import path_assumed
 from portal.vll.models import ActivationTest, TunnelPath, VllEnd
 from portal.vll.operations.activation_test_lifecycle import (
     Tested,

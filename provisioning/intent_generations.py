@@ -14,8 +14,9 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.allocation.tunnel_leases import PROBE_VNI
 from portal.core.db.statements import rows_of
-from portal.core.network.encapsulations import MAX_FRAME, Transport
+from portal.core.network.encapsulations import Transport
 from portal.core.network.path_bfd import wanted_watch
+from portal.core.network.required_mtu import MAX_FRAME
 from portal.events.announcements import announce
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Router

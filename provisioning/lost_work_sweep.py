@@ -14,16 +14,16 @@ from portal.core.background_work import each_row
 from portal.core.db.statements import rows_of
 from portal.events.task_requests import send_task
 from portal.inventory.models import Router
-from portal.vll.convergence.due import routers_behind_agent, routers_resend
+from portal.vll.convergence.claims import routers_behind_agent, routers_resend
 from portal.vll.convergence.requests import reconciliations_resend
 from portal.vll.operations.activation_test_lifecycle import activation_tests_resend
 from portal.vll.operations.activation_test_on_demand import (
     activation_tests_give_up,
     scheduled_activation_tests_begin,
 )
-from portal.vll.operations.ends_on_routers import tombstones_of_retired_routers_settle
 from portal.vll.operations.line_removal import coolings_off_end, dead_routers_settle
 from portal.vll.operations.order_progress import orders_overdue_alarm
+from portal.vll.operations.tombstones import tombstones_of_retired_routers_settle
 from portal.vll.router_operations.actions import rebuilds_resend
 from provisioning.intent_generations import behind_agent_announce
 

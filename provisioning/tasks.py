@@ -9,7 +9,7 @@ from portal import celery_tasks
 from portal.core import clock
 from portal.core.background_work import each_row
 from portal.telemetry.oper_status import stale_vlls_mark
-from portal.vll.line_mtu_check import lines_not_carried_keep
+from portal.vll.lines_not_carried import lines_not_carried_keep
 from portal.vll.operations.link_loss_forwarding import link_losses_forward
 from portal.vll.operations.paths import CLAIM, ROUND_TRIPS_EVERY, paths_to_probe, tunnel_paths_keep
 from portal.vll.operations.reservations import reservations_expire

@@ -39,8 +39,9 @@ from django.utils.translation import gettext_lazy
 
 from portal.core.db.row_conditions import is_one_of
 from portal.core.db.statements import CompiledQuery
-from portal.core.network.encapsulations import MtuPolicy, Transport, overhead
+from portal.core.network.encapsulations import Transport
 from portal.core.network.path_bfd import is_path_down
+from portal.core.network.required_mtu import MtuPolicy, overhead
 from portal.core.reader_texts import moment_text
 from portal.diagnosis.checks import Finding
 from portal.diagnosis.diagnosis import broken_sentence

@@ -4,7 +4,8 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from portal.core.network.encapsulations import Family, MtuPolicy
+from portal.core.network.encapsulations import Family
+from portal.core.network.required_mtu import MtuPolicy
 from portal.underlay.errors import NoPath, PathMtuUnknown, PathTooNarrow, TransportRefused
 from portal.underlay.topology import Link, Router, Topology, UsedLinks
 

@@ -7,7 +7,8 @@ from uuid import UUID
 from django.conf import settings
 
 from portal.core.db.statements import execute, rows_of
-from portal.core.network.encapsulations import Encapsulation, Family, MtuPolicy
+from portal.core.network.encapsulations import Encapsulation, Family
+from portal.core.network.required_mtu import MtuPolicy
 from portal.inventory import models
 from portal.inventory.models.link import link_name
 from portal.underlay.path_mtu import PathPolicy

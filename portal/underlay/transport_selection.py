@@ -13,12 +13,14 @@ from django.utils.translation import gettext_lazy as _
 from portal.core.network.encapsulations import (
     AUTO_TUNNELS,
     COST,
-    MAX_SVC_MTU,
     TUNNELS,
     Cost,
     Encapsulation,
     Family,
     Transport,
+)
+from portal.core.network.required_mtu import (
+    MAX_SVC_MTU,
     carried_frame,
     largest_svc_mtu,
     overhead,

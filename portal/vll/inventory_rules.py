@@ -20,11 +20,11 @@ from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.inventory.rules import Rules, Write, rules_register
 from portal.underlay.topology_cache import topology_lock, topology_when_all_report
 from portal.vll.errors import LinesAffected, LoopbackInUse, UnderlayTableInUse
-from portal.vll.line_mtu_check import carried_again, lines_off_the_path, lines_too_large_for, live_ends
+from portal.vll.lines_not_carried import carried_again, lines_off_the_path, lines_too_large_for, live_ends
 from portal.vll.models import Reservation, Vll, VllEnd, VllTombstone
-from portal.vll.operations.ends_on_routers import tombstones_abandon
 from portal.vll.operations.modify_line import labels_changed
 from portal.vll.operations.state_compare_and_swap import lines_lock
+from portal.vll.operations.tombstones import tombstones_abandon
 from portal.vll.router_operations.actions import booked_lines_lock, lines_revalue
 from portal.vll.states import TERMINAL_LIFECYCLES
 

@@ -18,7 +18,7 @@ from portal.allocation.vlan_leases import Keys, overlap, tag_keys
 from portal.core.db.statements import CompiledQuery
 from portal.core.errors import DomainError
 from portal.core.network.bandwidth_profile import MAX_BURST
-from portal.core.network.encapsulations import uni_frame
+from portal.core.network.required_mtu import uni_frame
 from portal.core.network.vlan_tags import MIN_VLAN, Tagging, Tags, check_tagging
 from portal.inventory.interfaces import with_link_speed
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port

@@ -14,7 +14,8 @@ from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from portal.core.network.encapsulations import ETHERNET_HEADER, MAX_SVC_MTU, MIN_SVC_MTU, VLAN_TAG, Transport
+from portal.core.network.encapsulations import Transport
+from portal.core.network.required_mtu import ETHERNET_HEADER, MAX_SVC_MTU, MIN_SVC_MTU, VLAN_TAG
 from portal.core.network.vlan_tags import Tagging, Tags, carried_tags
 
 AUTO, ANY = "auto", "any"

@@ -17,8 +17,9 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.core.clock import to_time
 from portal.core.db.statements import rows_of
-from portal.core.network.encapsulations import Encapsulation, MtuPolicy, Transport, overhead
+from portal.core.network.encapsulations import Encapsulation, Transport
 from portal.core.network.path_bfd import LISTENING, PathState, is_path_down
+from portal.core.network.required_mtu import MtuPolicy, overhead
 from portal.core.reader_texts import time_text
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import TunnelPath, Vll, VllEnd

@@ -22,14 +22,8 @@ from portal.allocation.cpu_core_bookings import (
 )
 from portal.allocation.errors import RouterFull
 from portal.allocation.vlan_leases import foreign_frames, free_outer_vlans, vlans_taken
-from portal.core.network.encapsulations import (
-    AUTO_TUNNELS,
-    ETHERNET_HEADER,
-    VLAN_TAG,
-    Family,
-    Transport,
-    carried_frame,
-)
+from portal.core.network.encapsulations import AUTO_TUNNELS, Family, Transport
+from portal.core.network.required_mtu import ETHERNET_HEADER, VLAN_TAG, carried_frame
 from portal.core.network.vlan_tags import Tagging
 from portal.inventory.models import Port
 from portal.underlay.errors import TransportRefused

@@ -5,8 +5,8 @@ from typing import Any
 from portal.core import clock
 from portal.inventory.models import Router
 from portal.vll.models import Vll, VllEnd, VllTombstone
-from portal.vll.operations.ends_on_routers import EndAnswer
 from portal.vll.operations.order_progress import answers_take
+from portal.vll.operations.tombstones import EndAnswer
 
 CONFLICT = {"code": "foreign_subinterface", "message": "VLAN 100 is taken", "object": "host-cust1.7"}
 

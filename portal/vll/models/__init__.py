@@ -1,6 +1,7 @@
+from portal.vll.models.activation_test import ActivationTest
 from portal.vll.models.attempt import Attempt, EndMove, RouterConvergence, TombstoneTunnel, VllTombstone
-from portal.vll.models.frame_tests import ActivationTest, TunnelPath
 from portal.vll.models.order import Order, PlanResult, Reservation
+from portal.vll.models.tunnel_path import TunnelPath
 from portal.vll.models.vll import ForwardedLinkLoss, Vll, VllEnd
 
 __all__ = [

@@ -9,8 +9,9 @@ from portal.accounts.models import Customer
 from portal.allocation.models import LAST_GRE_KEY
 from portal.core.db.row_conditions import TenantQuerySet
 from portal.core.network.bandwidth_profile import MAX_BURST, BandwidthProfile, bandwidth_profile
-from portal.core.network.encapsulations import MtuPolicy, Transport, overhead
+from portal.core.network.encapsulations import Transport
 from portal.core.network.path_bfd import PathState
+from portal.core.network.required_mtu import MtuPolicy, overhead
 from portal.core.network.vlan_tags import Tagging
 from portal.inventory.models import Port
 from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Handover, Lifecycle, OperStatus

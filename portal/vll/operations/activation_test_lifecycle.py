@@ -22,8 +22,8 @@ from portal.inventory.models import ObservedRouter, Router
 from portal.vll.activation_test_procedure import Findings
 from portal.vll.line_revision import LineRevision, content_of, takes_another_way
 from portal.vll.models import ActivationTest, Order, Vll, VllEnd
-from portal.vll.operations.ends_on_routers import revise
 from portal.vll.operations.order_endings import order_undo
+from portal.vll.operations.revision_create import revise
 from portal.vll.sentences import activation_test_facts, activation_test_sentence
 from portal.vll.states import AdminStatus, Lifecycle, OrderAction
 

@@ -36,8 +36,8 @@ from portal.vll.operations.activation_test_lifecycle import (
     interruption_begins,
     untested,
 )
-from portal.vll.operations.ends_on_routers import revise
 from portal.vll.operations.modify_line import vll_lock
+from portal.vll.operations.revision_create import revise
 from portal.vll.operations.state_compare_and_swap import order_acknowledge
 from portal.vll.queries import routers_of
 from portal.vll.states import AdminStatus, OrderAction

@@ -17,7 +17,8 @@ from portal.accounts.models import Customer, User
 from portal.allocation.cpu_core_bookings import cores_lock
 from portal.allocation.tunnel_leases import gre_key_lease_named, gre_pair_lease_named, vni_lease_named
 from portal.core.errors import DomainError
-from portal.core.network.encapsulations import ETHERNET_HEADER, VLAN_TAG, Transport
+from portal.core.network.encapsulations import Transport
+from portal.core.network.required_mtu import ETHERNET_HEADER, VLAN_TAG
 from portal.core.reader_texts import rate_text
 from portal.inventory.found_lines import FoundEnd, FoundLine, found_circuits, found_lines
 from portal.inventory.models import FRESH, ObservedInterface, ObservedRouter, Port, Router

@@ -24,7 +24,6 @@ from portal.vll.line_allocation import ports_keep
 from portal.vll.line_revision import content_of
 from portal.vll.line_rules import check_may_order
 from portal.vll.models import Order, Vll, VllEnd
-from portal.vll.operations.ends_on_routers import tombstone_create
 from portal.vll.operations.link_loss_forwarding import is_shut_down
 from portal.vll.operations.modify_line import order_change, vll_lock
 from portal.vll.operations.order_endings import (
@@ -34,6 +33,7 @@ from portal.vll.operations.order_endings import (
     removal_values,
 )
 from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_acknowledge, order_move
+from portal.vll.operations.tombstones import tombstone_create
 from portal.vll.states import (
     IN_SERVICE,
     TERMINAL_LIFECYCLES,

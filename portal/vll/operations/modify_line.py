@@ -21,7 +21,7 @@ from portal.vll.line_revision import LineRevision, content_of, takes_another_way
 from portal.vll.line_rules import check_may_order, check_orderable
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.activation_test_lifecycle import activation_test_plan
-from portal.vll.operations.ends_on_routers import revise
+from portal.vll.operations.revision_create import revise
 from portal.vll.operations.state_compare_and_swap import order_acknowledge
 from portal.vll.queries import routers_of
 from portal.vll.quote import Quote, quote_change

@@ -14,7 +14,7 @@ from portal.vll.line_allocation import leases_release, leases_settle, ports_rele
 from portal.vll.line_revision import LineRevision, content_of
 from portal.vll.line_rules import check_may_order
 from portal.vll.models import ActivationTest, Order, Vll, VllEnd
-from portal.vll.operations.ends_on_routers import revise
+from portal.vll.operations.revision_create import revise
 from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_announce, order_move
 from portal.vll.states import (
     IN_SERVICE_ACTIONS,

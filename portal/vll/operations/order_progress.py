@@ -17,9 +17,10 @@ from portal.vll.line_allocation import leases_settle
 from portal.vll.line_revision import content_of
 from portal.vll.models import Attempt, Order, Vll, VllEnd, VllTombstone
 from portal.vll.operations.activation_test_lifecycle import activation_test_not_possible, activation_test_send
-from portal.vll.operations.ends_on_routers import EndAnswer, revise, stored_answers, tombstones_settle
 from portal.vll.operations.order_endings import forced_settle, interruption_ends, order_undo, removal_finish
+from portal.vll.operations.revision_create import revise
 from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_announce, order_move, sync_move
+from portal.vll.operations.tombstones import EndAnswer, stored_answers, tombstones_settle
 from portal.vll.states import (
     IN_SERVICE,
     IN_SERVICE_ACTIONS,

@@ -11,14 +11,15 @@ from django.db.models import F, Q, QuerySet
 
 from portal.allocation.models import VniLease
 from portal.allocation.tunnel_leases import PROBE_VNI
-from portal.core.network.encapsulations import Encapsulation, MtuPolicy, Transport, overhead
+from portal.core.network.encapsulations import Encapsulation, Transport
+from portal.core.network.required_mtu import MtuPolicy, overhead
 from portal.events.announcements import announce
 from portal.events.models import Event
 from portal.inventory.models import Router
 from portal.vll.activation_test_procedure import Finding, Findings
 from portal.vll.convergence.requests import converge_routers
 from portal.vll.models import TunnelPath, Vll
-from portal.vll.operations.ends_on_routers import EndAnswer
+from portal.vll.operations.tombstones import EndAnswer
 from portal.vll.path_status import PathKey, lines_beyond, paths_in_use
 
 # The interval between measurements of round trips on each path.

@@ -84,7 +84,7 @@ def lifecycle_move(vll: Vll, lifecycle: str, *, now: datetime, actor: str = "", 
 def changed_in_place(vll_id: UUID) -> bool:
     """Return whether the line's present revision comes from an order that loses no frame.
 
-    Only such an order keeps ``in_sync_since`` (portal.vll.operations.ends_on_routers).
+    Only such an order keeps ``in_sync_since`` (portal.vll.operations.tombstones).
     """
     orders = Order.objects.filter(vll=vll_id, action=OrderAction.MODIFY, revision=F("vll__revision"))
     return orders.filter(ordered_at__gt=F("vll__in_sync_since")).exists()

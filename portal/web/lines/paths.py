@@ -9,7 +9,8 @@ from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from portal.core.network.encapsulations import Transport, overhead, required_ip_mtu
+from portal.core.network.encapsulations import Transport
+from portal.core.network.required_mtu import overhead, required_ip_mtu
 from portal.inventory.models import Router
 from portal.underlay.path_mtu import path_check
 from portal.underlay.topology import Link, Topology

@@ -8,6 +8,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from portal.core.network.encapsulations import SvcMtuOutOfRange, Transport, carried_frame
+from portal.accounts.models import User
+from portal.core import clock
+from portal.core.network.encapsulations import Transport
+from portal.core.network.required_mtu import SvcMtuOutOfRange, carried_frame
 from portal.core.network.vlan_tags import Tagging
 from portal.core.reader_texts import rate_text
 from portal.inventory.models import Port

@@ -15,7 +15,7 @@ from portal.core.clock import to_ms
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Router, RouterFreeze
 from portal.inventory.reported_observation import FreezeReport
-from portal.vll.convergence.due import routers_due
+from portal.vll.convergence.claims import routers_due
 from portal.vll.convergence.requests import intent_is_wanted
 from portal.vll.errors import (
     AdoptionWhileFrozen,

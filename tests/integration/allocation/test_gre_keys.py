@@ -18,8 +18,8 @@ from portal.telemetry.observation_ingest import observation_take
 from portal.underlay.errors import EndpointMissing, PathTooNarrow
 from portal.underlay.topology_cache import topology_when_all_report
 from portal.vll.errors import GreKeysGone
-from portal.vll.line_mtu_check import lines_off_the_path
 from portal.vll.line_spec import LineSpec
+from portal.vll.lines_not_carried import lines_off_the_path
 from portal.vll.models import Vll
 from portal.vll.operations.line_removal import order_delete
 from portal.vll.operations.order_approval import order_approve, order_reject

@@ -12,7 +12,7 @@ from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.core.environment import ActivationTestMode
 from portal.inventory.models import ObservedRouter, Router
-from portal.vll.convergence.due import routers_due
+from portal.vll.convergence.claims import routers_due
 from portal.vll.models import ActivationTest, Vll
 from portal.vll.operations.activation_test_lifecycle import CLAIM, TRY_AGAIN, activation_tests_resend
 from portal.vll.operations.modify_line import order_suspend

@@ -6,7 +6,7 @@ from django.db import IntegrityError, transaction
 from portal.accounts.models import Customer, User
 from portal.allocation.errors import PortFull, VlanTaken
 from portal.allocation.models import BandwidthBooking, GrePairLease, PortVlanLease, VniLease
-from portal.core.network.encapsulations import SvcMtuOutOfRange
+from portal.core.network.required_mtu import SvcMtuOutOfRange
 from portal.core.network.vlan_tags import VlanMissing, VlanNotWanted, VlanOutOfRange
 from portal.events.models import Event
 from portal.inventory.models import BackboneLink, ObservedRouter, Port

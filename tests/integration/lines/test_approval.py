@@ -9,7 +9,7 @@ from portal.allocation.errors import VlanTaken
 from portal.core import clock
 from portal.inventory.models import BackboneLink, Port
 from portal.underlay.errors import PathTooNarrow
-from portal.vll.convergence.due import routers_due
+from portal.vll.convergence.claims import routers_due
 from portal.vll.errors import NotForYouToDecide, WrongOrderState
 from portal.vll.models import Order, Vll
 from portal.vll.operations.modify_line import order_modify

@@ -16,13 +16,13 @@ from portal.events.models import Event
 from portal.inventory.errors import InUse
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.inventory.operations import port_remove, router_remove
-from portal.vll.convergence.due import routers_due
+from portal.vll.convergence.claims import routers_due
 from portal.vll.errors import NotForYouToDecide, NotForYouToForce, RouterIsDead, WrongOrderState
 from portal.vll.models import Order, RouterConvergence, Vll, VllTombstone
-from portal.vll.operations.ends_on_routers import tombstones_of_retired_routers_settle
 from portal.vll.operations.line_removal import dead_routers_settle, order_delete
 from portal.vll.operations.order_endings import order_cancel, order_force_end, order_force_retry
 from portal.vll.operations.retry_order import order_retry
+from portal.vll.operations.tombstones import tombstones_of_retired_routers_settle
 from portal.vll.router_operations.actions import (
     router_declare_alive,
     router_declare_dead,

@@ -12,7 +12,7 @@ from portal.allocation.models import GrePairLease, VniLease
 from portal.core import clock
 from portal.inventory.models import BackboneLink, Port
 from portal.underlay.errors import PathTooNarrow
-from portal.vll.convergence.due import routers_due
+from portal.vll.convergence.claims import routers_due
 from portal.vll.convergence.requests import FIRST_PAUSE
 from portal.vll.errors import (
     NotAllowedToOrder,

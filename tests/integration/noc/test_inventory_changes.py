@@ -14,7 +14,7 @@ from portal.events.models import Event
 from portal.inventory.models import BackboneLink, ObservedRouter, Port
 from portal.inventory.operations import link_change, link_create, port_change
 from portal.vll.errors import LinesAffected
-from portal.vll.line_mtu_check import lines_not_carried_keep
+from portal.vll.lines_not_carried import lines_not_carried_keep
 from portal.vll.models import Vll
 from portal.vll.operations.line_removal import order_delete
 from tests.integration.isp import Isp

@@ -12,7 +12,7 @@ from portal.accounts.people import account_close
 from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.models import Router
-from portal.vll.convergence.due import routers_due
+from portal.vll.convergence.claims import routers_due
 from portal.vll.convergence.requests import (
     RECONCILE_WITHIN,
     generation_adopt_request,

@@ -10,7 +10,7 @@ import pytest
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import Router
-from portal.vll.convergence.due import CLAIM, claim_router
+from portal.vll.convergence.claims import CLAIM, claim_router
 from portal.vll.models import RouterConvergence, VllEnd
 from provisioning.convergence import LONGEST_RUN, converge_router
 from tests.integration.certificates import certificates

@@ -19,7 +19,7 @@ from portal.core import clock
 from portal.core.background_work import backoff
 from portal.events.models import Event
 from portal.inventory.models import Router
-from portal.vll.convergence.due import (
+from portal.vll.convergence.claims import (
     CLAIM,
     FIRST_RETRY,
     LONGEST_RETRY,

@@ -13,7 +13,7 @@ from portal.core.redis_servers import broker_client
 from portal.events.models import Event
 from portal.events.task_requests import RESENT_IS_LOST_AFTER_S, TaskRequest, sender
 from portal.inventory.models import ObservedRouter, Router
-from portal.vll.convergence.due import claim_router, routers_due, routers_resend
+from portal.vll.convergence.claims import claim_router, routers_due, routers_resend
 from portal.vll.models import RouterConvergence, Vll
 from portal.vll.operations import state_compare_and_swap
 from portal.vll.operations.order_progress import orders_overdue_alarm

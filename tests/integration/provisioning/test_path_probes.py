@@ -16,8 +16,8 @@ from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.models import TunnelPath, Vll
-from portal.vll.operations.ends_on_routers import EndAnswer
 from portal.vll.operations.paths import CLAIM, paths_to_probe, probe_answers_take, tunnel_paths_keep
+from portal.vll.operations.tombstones import EndAnswer
 from portal.vll.states import Lifecycle
 from provisioning.agent_client import Unreachable
 from provisioning.frame_tests import path_probe

@@ -17,7 +17,7 @@ from portal.core.network.encapsulations import Encapsulation
 from portal.inventory.models import ObservedRouter
 from portal.inventory.reported_observation import EndObservation, InterfaceReport
 from portal.telemetry.observation_ingest import observation_take
-from portal.vll.convergence.due import routers_due
+from portal.vll.convergence.claims import routers_due
 from portal.vll.convergence.requests import FIRST_PAUSE, LONGEST_PAUSE
 from portal.vll.models import Attempt, Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations.order_endings import order_force_retry

@@ -10,7 +10,7 @@ from celery import current_app
 from portal.celery_tasks import CONVERGE_DOUBTFUL
 from portal.core import clock
 from portal.inventory.models import FRESH, ObservedRouter, Router
-from portal.vll.convergence.due import is_unresponsive
+from portal.vll.convergence.claims import is_unresponsive
 from portal.vll.models import RouterConvergence
 from provisioning import convergence, tasks
 from provisioning.agent_client import Unreachable

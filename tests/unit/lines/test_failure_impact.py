@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from portal.core.network.encapsulations import Family
 from portal.underlay.path_mtu import Pair, PathLeft, crossing, path_left
 from portal.underlay.topology import Link, LinkSide, Router, Topology
-from portal.vll.link_facts import Fate, fate_of
+from portal.vll.failure_impact import Fate, fate_of
 from tests.unit.network.path_reference import shortest
 
 V4 = Family.V4

@@ -5,14 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.core.network.encapsulations import (
+from portal.core.network.encapsulations import TUNNELS, Transport
+from portal.core.network.required_mtu import (
     MAX_FRAME,
     MAX_SVC_MTU,
     MIN_SVC_MTU,
-    TUNNELS,
     MtuPolicy,
     SvcMtuOutOfRange,
-    Transport,
     carried_frame,
     largest_svc_mtu,
     overhead,

@@ -6,14 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.core.network.encapsulations import (
-    AUTO_TUNNELS,
-    TUNNELS,
-    Family,
-    MtuPolicy,
-    SvcMtuOutOfRange,
-    Transport,
-)
+from portal.core.network.encapsulations import AUTO_TUNNELS, TUNNELS, Family, Transport
+from portal.core.network.required_mtu import MtuPolicy, SvcMtuOutOfRange
 from portal.underlay.errors import (
     Capacity,
     FamilyMissing,

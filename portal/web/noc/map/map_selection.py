@@ -19,7 +19,7 @@ from portal.inventory.models import BackboneLink, Router
 from portal.underlay.topology import UsedLinks
 from portal.underlay.topology_cache import current_topology
 from portal.vll import queries
-from portal.vll.link_facts import FailureImpact, Fate, HitLine, failure_impact
+from portal.vll.failure_impact import FailureImpact, Fate, HitLine, failure_impact
 from portal.vll.models import Vll
 
 # The maximum number of lines that are listed for each effect. Further lines are only counted.

@@ -12,7 +12,8 @@ from django.db import transaction
 from django.db.models import F, FilteredRelation, Q, QuerySet
 
 from portal.core.background_work import each_row
-from portal.core.network.encapsulations import VLAN_TAG, Encapsulation, Family, Transport, required_ip_mtu
+from portal.core.network.encapsulations import Encapsulation, Family, Transport
+from portal.core.network.required_mtu import VLAN_TAG, required_ip_mtu
 from portal.core.network.vlan_tags import Tagging
 from portal.events.announcements import announce
 from portal.inventory.models import Port, Router
