@@ -36,7 +36,7 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 
 .DEFAULT_GOAL := help
 .PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-release test-unit test-fast check bench restore-drill chaos chaos-seeds soak scale \
-	lock format messages translations openapi agent agent-packages release run-environment dev-environment packages-demo \
+	lock format messages translations migrations openapi agent agent-packages release run-environment dev-environment packages-demo \
 	packages-test packages-drills packages-ha ha check-python check-types check-templates check-layers check-go check-migrations check-clients check-prose check-chart docs
 
 help: ## list these commands
@@ -120,6 +120,9 @@ check-go:
 check-migrations: packages-demo $(DEV_STAMP)
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning -m scripts.lint_migrations
+
+migrations: packages-demo $(DEV_STAMP) ## write migrations for changed models (NAME=what_changes)
+	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations $(if $(NAME),--name $(NAME))
 
 check-prose: build/vale $(DEV_STAMP) ## plain English in documents, comments, identifiers and texts of pages
 	@$(BIN)/python -m scripts.prose

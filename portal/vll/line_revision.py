@@ -49,12 +49,13 @@ class AllocatedEnd(EndSpec):
     def as_json(self) -> dict[str, Any]:
         """Return the end for a JSON column. The members have the names of the model's columns."""
         kept = {column: getattr(self, name) for column, name in _END_COLUMNS}
-        return kept | {"requested_outer_vlan": self.requested_outer_vlan}
+        return _readable(kept | {"requested_outer_vlan": self.requested_outer_vlan}, _NEW_END_DEFAULTS)
 
     @property
     def columns(self) -> dict[str, Any]:
         """Return the values of the VllEnd's columns, apart from its port."""
-        return {column: value for column, value in self.as_json().items() if column != "port"}
+        written = {column: value for column, value in self.as_json().items() if column != "port"}
+        return _NEW_END_DEFAULTS | written
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Self:
@@ -132,7 +133,8 @@ class LineRevision(LineSpec):
         """Return the revision for a JSON column; ``from_json`` reads it."""
         at = self.decommission_at
         ends = {side: end.as_json() for side, end in self.ends.items()}
-        return self.columns | ends | {"decommission_at": None if at is None else at.isoformat()}
+        line = _readable(self.columns, _NEW_LINE_DEFAULTS)
+        return line | ends | {"decommission_at": None if at is None else at.isoformat()}
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Self:
@@ -155,10 +157,18 @@ _END_NAMES = tuple(each.name for each in END)
 # The column and the name of each stored value.
 _LINE_COLUMNS = tuple((each.column, each.name) for each in REVISION)
 _END_COLUMNS = tuple((each.column, each.name) for each in ALLOCATED_END)
+# The defaults of properties that the previous release does not know, by column.
+_NEW_LINE_DEFAULTS = {each.column: each.default for each in REVISION if each.is_new}
+_NEW_END_DEFAULTS = {each.column: each.default for each in ALLOCATED_END if each.is_new}
 # The column and the attribute of VllEnd that contains its value.
 _END_ATTRIBUTES = tuple(
     (each.column, "port_id" if each.name == "port" else each.column) for each in ALLOCATED_END
 )
+
+
+def _readable(kept: dict[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that the previous release can read: without the defaults of new properties."""
+    return {column: value for column, value in kept.items() if column not in new or value != new[column]}
 
 
 def content_of(vll: Vll) -> LineRevision:
@@ -204,10 +214,13 @@ def differences_of(order: Order) -> list[Difference]:
     """Return the differences that a modify order makes to its line; nothing for any other order."""
     before, after, described = order.before or {}, order.after or {}, order.described or {}
     found = [Difference("", _DESCRIPTION, described.get("before"), described.get("after"))]
-    found += [Difference("", each, before.get(each.column), after.get(each.column)) for each in REVISION]
-    for side in "az":
-        was, will_be = before.get(side, {}), after.get(side, {})
-        found += [Difference(side, each, was.get(each.column), will_be.get(each.column)) for each in _OF_END]
+    of_sides = [("", before, after, REVISION)]
+    of_sides += [(side, before.get(side, {}), after.get(side, {}), _OF_END) for side in "az"]
+    found += [
+        Difference(side, each, was.get(each.column, each.absent), will_be.get(each.column, each.absent))
+        for side, was, will_be, properties in of_sides
+        for each in properties
+    ]
     return [each for each in found if each.before != each.after and each.property.label is not None]
 
 

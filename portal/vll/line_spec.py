@@ -78,6 +78,9 @@ class Property:
     form_unreadable: Text = ""
     # Whether the exported list of lines has the ordered value among its ordered values.
     exported: bool = True
+    # Whether the previous release does not know the property. It refuses revisions with unknown members, so
+    # the default is not stored (ADR 84). The next release removes the mark.
+    is_new: bool = False
     # What the page of a line says about a property that is on.
     meaning_of_on: Text = ""
     # Whether only the NOC chooses the value. Customers see it only if it was chosen for their line.
@@ -92,6 +95,11 @@ class Property:
     def is_required(self) -> bool:
         """Return whether each order must contain a value."""
         return self.default is MISSING
+
+    @property
+    def absent(self) -> Any:
+        """Return the value that a stored revision has without the member."""
+        return None if self.is_required else self.default
 
 
 _ENDS = ("a_end", "z_end")

@@ -1,6 +1,7 @@
 """Changing a line: old and new values coexist until both routers confirm; a refusal restores the old."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from portal.allocation.models import GrePairLease, VniLease
 from portal.core import clock
 from portal.inventory.models import BackboneLink, Port
 from portal.underlay.errors import PathTooNarrow
+from portal.vll import line_revision
 from portal.vll.convergence.claims import routers_due
 from portal.vll.convergence.requests import FIRST_PAUSE
 from portal.vll.errors import (
@@ -23,7 +25,7 @@ from portal.vll.errors import (
     StillBeingRemoved,
     WrongLifecycle,
 )
-from portal.vll.line_revision import content_of
+from portal.vll.line_revision import LineRevision, content_of, differences_of
 from portal.vll.models import Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations.line_removal import order_delete
 from portal.vll.operations.modify_line import order_modify
@@ -345,3 +347,27 @@ def test_database_refuses_a_change_without_the_previous_values(isp: Isp, alice: 
     placed = modify(alice, vll, cir_bps=2 * GBIT)
     with pytest.raises(IntegrityError, match="an_order_in_service_knows_the_way_back"), transaction.atomic():
         Order.objects.filter(pk=placed.pk).update(before=None)
+
+
+def test_the_default_of_a_new_property_is_not_stored(
+    isp: Isp, alice: User, vll: Vll, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The previous release refuses stored revisions with members that it does not know."""
+    monkeypatch.setitem(line_revision._NEW_LINE_DEFAULTS, "link_loss_forwarding", False)
+    monkeypatch.setitem(line_revision._NEW_END_DEFAULTS, "exact_match", True)
+    placed = modify(alice, vll, cir_bps=GBIT // 2)
+    assert placed.before is not None
+    assert placed.after is not None
+    for kept in (placed.before, placed.after):
+        assert "link_loss_forwarding" not in kept
+        assert "exact_match" not in kept["a"]
+    read = LineRevision.from_json(placed.after)
+    assert (read, read.link_loss_forwarding, read.a_end.exact_match) == (content_of(vll), False, True)
+    assert read.a_end.columns["exact_match"]
+    assert [each.property.name for each in differences_of(placed)] == ["cir_bps"]
+    placed.after["link_loss_forwarding"] = True
+    assert [(each.property.name, each.before, each.after) for each in differences_of(placed)] == [
+        ("cir_bps", GBIT, GBIT // 2),
+        ("link_loss_forwarding", False, True),
+    ]
+    assert replace(read, link_loss_forwarding=True).as_json()["link_loss_forwarding"]
