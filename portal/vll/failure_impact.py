@@ -20,18 +20,11 @@ from portal.vll.states import IN_SERVICE
 # The largest numbers of tunnel paths, of their routers, and of paths over the failed part, for one page. If a
 # network exceeds one of these numbers, the page only reports lines that end on the failed router.
 MAX_PATHS = 5_000
-
-
 MAX_ENDS = 256
-
-
 MAX_HIT = 500
-
-
 # The largest number of checked lines whose path uses the failed part. If there are more, the page says so
 # without a number.
 MAX_LINES = 2_000
-
 
 # The first lines that end on the router, each with the number of all such lines: there may be thousands.
 # COLLATE "C" sorts like Python.
@@ -47,7 +40,6 @@ WHERE v.lifecycle = ANY(%(lifecycles)s)
 ORDER BY c.name COLLATE "C", v.description COLLATE "C", v.id
 LIMIT %(limit)s
 """
-
 
 # The lines between pairs of routers. The router with the lower id comes first, as in TunnelPath. The last
 # condition is redundant, but lets PostgreSQL use the index of ports.

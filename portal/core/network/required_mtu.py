@@ -12,41 +12,19 @@ from portal.core.network.encapsulations import Encapsulation, Family, Transport
 from portal.core.network.vlan_tags import Tagging
 
 ETHERNET_HEADER = 14
-
-
 VLAN_TAG = 4
-
-
 # MIN_SVC_MTU is the smallest MTU that IPv4 allows (RFC 791). MAX_SVC_MTU is the largest MTU with which a
 # frame with two tags has at most 65535 bytes. A longer frame fits no IP packet.
 MIN_SVC_MTU = 68
-
-
 MAX_FRAME = 65535
-
-
 MAX_SVC_MTU = MAX_FRAME - ETHERNET_HEADER - 2 * VLAN_TAG
-
-
 IP_HEADER = {Family.V4: 20, Family.V6: 40}  # RFC 791, RFC 8200
-
-
 # Headers between the IP header and the carried frame.
 UDP_VXLAN = 8 + 8  # RFC 768, RFC 7348
-
-
 UDP_GENEVE = 8 + 8  # RFC 768, RFC 8926 without options
-
-
 GRE = 4  # RFC 2784
-
-
 GRE_KEY = 4  # RFC 2890
-
-
 GRE_SEQUENCE = 4  # RFC 2890
-
-
 GENEVE_OPTIONS = 16  # reserved by the planning policy for options that may be added later
 
 

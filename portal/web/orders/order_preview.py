@@ -7,9 +7,6 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from portal.core.network.encapsulations import SvcMtuOutOfRange, Transport, carried_frame
-from portal.accounts.models import User
-from portal.core import clock
 from portal.core.network.encapsulations import Transport
 from portal.core.network.required_mtu import SvcMtuOutOfRange, carried_frame
 from portal.core.network.vlan_tags import Tagging
