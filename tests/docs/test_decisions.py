@@ -56,6 +56,12 @@ def test_list_has_the_record_with_its_title_and_status(record: Path) -> None:
     assert f"| {head['number']} | [{head['title']}]({record.name}) | {status} |\n" in INDEX
 
 
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name[:4])
+def test_modules_in_the_record_exist(record: Path) -> None:
+    named = re.findall(r"`((?:portal|provisioning|devstack|agent)/[\w/.-]+\.\w+)`", record.read_text())
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
 def test_list_has_every_record_once_in_order() -> None:
     numbers = [int(number) for number in re.findall(r"^\| (\d+) \| \[", INDEX, re.MULTILINE)]
     assert numbers == sorted(BY_NUMBER)
