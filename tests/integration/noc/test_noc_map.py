@@ -15,7 +15,7 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import BackboneLink, ObservedLoad, ObservedRouter, Router, Site
 from portal.underlay.topology_cache import SILENT_AFTER
-from portal.vll import link_facts
+from portal.vll import failure_impact
 from portal.vll import link_facts as loads
 from portal.vll.link_facts import LinkLoad, link_loads
 from portal.vll.models import TunnelPath, Vll
@@ -269,7 +269,7 @@ def test_too_many_paths_are_not_followed_and_the_page_says_so(
     isp: Isp, alice: User, nora: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_service(order(isp, alice).vll)
-    monkeypatch.setattr(link_facts, "MAX_PATHS", 0)
+    monkeypatch.setattr(failure_impact, "MAX_PATHS", 0)
     shown = text(signed_in(nora).get("/noc/map/", {"link": isp.links["rhino-hippo"].pk}))
     assert "There are too many paths in use to follow them one by one." in shown
 

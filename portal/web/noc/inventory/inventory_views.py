@@ -10,6 +10,7 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
@@ -137,7 +138,9 @@ def _remove(request: SignedInRequest, kind: Kind, ids: dict[str, int]) -> HttpRe
         else:
             messages.success(request, _("Removed."))
             return redirect(f"web:noc-{kind.slug}")
-    context = {"row": row, "refusal": refusal}
+    # The page that asks for the password shows this page again, at its own address.
+    address = reverse(f"web:noc-{kind.slug}-remove", args=[row.pk])
+    context = {"row": row, "refusal": refusal, "action_url": address}
     return _page(request, "noc/inventory_remove.html", kind, context, status=CONFLICT if refusal else None)
 
 
