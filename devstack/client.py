@@ -34,7 +34,7 @@ class Accepted:
 class Client:
     """A client with the rights of `token`.
 
-    While the client waits, it calls `alive` repeatedly, which raises an exception to end the wait.
+    While the client waits, it calls `alive` repeatedly. `alive` raises an exception if waiting is pointless.
     """
 
     def __init__(self, url: str, token: str, alive: Callable[[], None] = lambda: None) -> None:
@@ -49,7 +49,7 @@ class Client:
         return _accepted(self._call("POST", "/api/v1/vlls", json=members))
 
     def validate(self, **members: Any) -> Json:
-        """Return whether an order is possible now, and the reasons if not."""
+        """Return the portal's check of an order: whether it is possible now, and the reasons if not."""
         return self._call("POST", "/api/v1/vlls/validate", json=members)
 
     def change(self, vll: str, **members: Any) -> str:
@@ -92,7 +92,7 @@ class Client:
         return _accepted(self._call("POST", f"/api/v1/found-lines/{found_line}/adopt", json=members))
 
     def let_go(self, vll: str) -> str:
-        """Order that the portal releases a line, which stays on the routers. Return the order's id."""
+        """Order that the portal releases a line. The line stays on the routers. Return the order's id."""
         return self._act(vll, "let-go")
 
     def lines(self) -> list[Json]:
@@ -151,14 +151,14 @@ class Client:
         return self._call("GET", f"/api/v1/vlls/{identity}/policing")
 
     def take_calibration(self, router: int, calibration: Json | None) -> Json:
-        """Set the calibration of a router; None selects the shipped table. Raises Refused."""
+        """Set the router's calibration for order checks. None selects the shipped table. Raises Refused."""
         return self._call("POST", f"/api/v1/routers/{router}/calibration", json={"calibration": calibration})
 
     def is_completed(self, order: str) -> bool:
         return bool(self._call("GET", f"/api/v1/orders/{order}")["state"] == "completed")
 
     def wait_completed(self, order: str, *, timeout_s: float) -> None:
-        """Wait until an order has completed. Raises NotReached if it ends otherwise, or takes too long."""
+        """Wait until an order has completed. Raises NotReached if it ends in another state or too late."""
         body: Json = {}
 
         def completed() -> bool:

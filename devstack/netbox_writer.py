@@ -22,7 +22,7 @@ class NetboxWriter:
         return self.make_all(endpoint, {called: values})[0]
 
     def make_all(self, endpoint: Any, rows: dict[str, dict[str, Any]]) -> list[int]:
-        """Create objects, a hundred per request, from ``rows`` by name. Raises pynetbox.RequestError."""
+        """Create objects, a hundred per request. ``rows``: objects by name. Raises RequestError."""
         made: list[int] = []
         values = list(rows.values())
         for at in range(0, len(values), _PER_REQUEST):
@@ -35,7 +35,7 @@ class NetboxWriter:
         endpoint.update([{"id": self._ids[called], **values}])
 
     def interfaces(self, rows: dict[str, dict[str, Any]]) -> None:
-        """Create interfaces, keyed ``router:name``; by default with 10 Gbit/s and an MTU of 9000."""
+        """Create interfaces by ``router:name``. The default is 10 Gbit/s and an MTU of 9000."""
         common = {"type": "10gbase-x-sfpp", "mtu": 9000}
         requested = {}
         for called, values in rows.items():

@@ -122,7 +122,7 @@ def _unpack(package: str, tool: str) -> None:
 
 
 def _stop_system_service(name: str) -> None:
-    """Stop and disable a service that this installation has just started, and never another one."""
+    """Stop and disable a service that this installation has just started. Never call it for others."""
     if Path("/run/systemd/system").exists():
         subprocess.run(["systemctl", "disable", "--quiet", "--now", name], check=False)
     else:

@@ -15,7 +15,7 @@ class NotInThisClone(Exception):
 
 
 def code_here() -> str:
-    """Return the commit of this clone, with a + if tracked files changed; "unknown" without git."""
+    """Return the commit of this clone, with a + if tracked files changed, or "unknown" without git."""
     describe = ("git", "describe", "--always", "--abbrev=8", "--exclude=*", "--dirty=+")
     try:
         described = subprocess.run(

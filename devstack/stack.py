@@ -23,7 +23,7 @@ from devstack.routers.agent import Agent, Dataplane, Sockets
 class Stack:
     """A running installation. `loaded` is the result of `devstack.load`: tokens, logins and the ids of ports.
 
-    `sockets`, `agent_urls` and `agent_metrics_urls` have one entry per router with an agent, by its name.
+    `sockets`, `agent_urls` and `agent_metrics_urls` have one entry per router with an agent, by router name.
     """
 
     isp: Isp
@@ -71,7 +71,8 @@ def running(
     live: bool = False,
     code: Path = ROOT,
 ) -> Iterator[Stack]:
-    """Run everything, and yield the stack when it responds. `dataplane` starts its children in `family`, too.
+    """Run everything, and yield the stack when it responds. `dataplane` must also start its children in
+    `family`.
 
     * `live`: also run the live process, which notifies open pages of changes. Without it, pages poll.
     * `template`: a PostgreSQL cluster that is copied at the start; see `devstack.databases.postgres.running`.
@@ -116,7 +117,7 @@ def running(
                 agent_urls={agent.router: agent.url for agent in agents},
                 extra_ports=sorted({p.interface for r in isp.agents for p in r.ports if p.linux is None}),
             )
-            # Start the dataplanes in this thread: the kernel ends a child when its starting thread ends.
+            # Start the dataplanes in this thread: the kernel ends a child with the thread that started it.
             portal.start_workers(family)
             sockets = {agent.router: dataplane.start(isp.router(agent.router)) for agent in agents}
             loaded = prepared.result()

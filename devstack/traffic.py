@@ -114,7 +114,7 @@ class Wire:
         return drops
 
     def drain(self) -> None:
-        """Discard all frames so far. Those from before bind() may come from other interfaces."""
+        """Discard all received frames. Frames from before bind() may come from other interfaces."""
         while self.receive(timeout_s=0) is not None:
             pass
 
@@ -146,7 +146,7 @@ def _with_outer_tag(data: bytes, ancillary: list[tuple[int, int, bytes]]) -> byt
 
 
 FRAME_BYTES = 1400
-# Seconds between wake-ups. Each sends several frames, so that a coarse timer does not change the rate.
+# Seconds between wake-ups. Each wake-up sends several frames: a coarse timer does not change the rate.
 BURST_S = 0.02
 
 

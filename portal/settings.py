@@ -167,14 +167,14 @@ DATABASES: dict[str, Any] = {
         **_DATABASE,
         "CONN_MAX_AGE": env.int("DATABASE_CONN_MAX_AGE", default=60),
         "CONN_HEALTH_CHECKS": True,
-        # A cursor needs the same session after its transaction, which a pooler does not guarantee.
+        # A cursor that outlives its transaction needs the same session, which a pooler does not guarantee.
         "DISABLE_SERVER_SIDE_CURSORS": bool(_DIRECT_URL),
         "OPTIONS": {**_DATABASE["OPTIONS"], **_OPTIONS},
     },
 }
 # The database for connections that bypass the pooler in DATABASE_URL (portal.core.db.sessions).
 DATABASE_DIRECT = read_database_url(_DIRECT_URL, variable="DATABASE_DIRECT_URL") if _DIRECT_URL else {}
-# A replica for graphs, lists and exports (portal.core.db.replica). With "", the primary is used for all.
+# A streaming replica for graphs, lists and exports (portal.core.db.replica). "" disables it.
 if _REPLICA_URL := env.str("DATABASE_REPLICA_URL", default=""):
     _REPLICA = read_database_url(_REPLICA_URL, variable="DATABASE_REPLICA_URL", takes_writes=False)
     DATABASES["replica"] = {
@@ -194,8 +194,8 @@ if _REPLICA_URL := env.str("DATABASE_REPLICA_URL", default=""):
     }
 # The maximum age of the replica's newest commit, in seconds. A replica that is further behind is not used.
 LONGLINE_REPLICA_MAX_AGE_S = env.int("LONGLINE_REPLICA_MAX_AGE_S", default=10)
-# The audit trail stores the acting user with each event, and events never change. Its triggers are on tables
-# of other apps. portal/audit/apps.py updates them after each migrate.
+# The audit trail stores the acting user with each event, and events never change. The audit app owns the
+# triggers, although they are on tables of other apps. portal/audit/apps.py updates them after each migrate.
 PGHISTORY_APPEND_ONLY = True
 PGHISTORY_CONTEXT_FIELD = pghistory.ContextJSONField()
 PGHISTORY_FOREIGN_KEY_FIELD = pghistory.ForeignKey(db_index=False)
@@ -238,7 +238,7 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True
 # Whether NOC staff must set up TOTP before they can open any page.
 LONGLINE_NOC_NEEDS_TOTP = env.bool("LONGLINE_NOC_NEEDS_TOTP", default=not DEBUG)
 
-# OpenID Connect, off unless OIDC_SERVER_URL is set. Only users who already have an account can sign in.
+# OpenID Connect, off unless OIDC_SERVER_URL is set. Only users with an account can sign in with it.
 SOCIALACCOUNT_ADAPTER = "portal.accounts.sign_in.SocialAdapter"
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = True
 SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
@@ -266,14 +266,15 @@ EMAIL_TIMEOUT = 10
 EMAIL_SUBJECT_PREFIX = f"[{LONGLINE_PROVIDER.name}] "
 DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", default=formataddr((LONGLINE_PROVIDER.name, "longline@localhost")))
 
-# Reverse proxies, such as 10.0.0.0/29, whose X-Forwarded-For and X-Forwarded-Proto are believed.
+# The networks of reverse proxies, such as 10.0.0.0/29. Only their X-Forwarded-For and X-Forwarded-Proto are
+# believed.
 LONGLINE_TRUSTED_PROXIES = env.list("LONGLINE_TRUSTED_PROXIES", default=[])
 
 # The language of texts that are not for one reader: stored texts and texts for programs (ADR 40).
 LANGUAGE_CODE = "en"
 # The name of each language is written in that language, for readers who understand no other.
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
-# The message catalogues. `make messages` extracts them, and `make translations` compiles them.
+# The message catalogues. `make messages` extracts them from sources; `make translations` compiles them.
 LOCALE_PATHS = [BASE_DIR / "locale"]
 # The cookie with the language of a visitor who has not signed in. The account stores the language of a user.
 LANGUAGE_COOKIE_NAME = "language"
@@ -384,8 +385,8 @@ CELERY_BROKER_TRANSPORT = "portal.processes.celery_transport:" + (
 )
 # Results are not stored: PostgreSQL has the state, and a message only makes the work start sooner.
 CELERY_TASK_IGNORE_RESULT = True
-# Seconds, for tasks without another limit; longer than all timeouts of the two exchanges with a router
-# (provisioning.agent_client.TOTAL_S). A longer task is killed, and a sweeper resumes its work.
+# Seconds, for tasks without another limit. The limit is longer than all timeouts of the two exchanges with a
+# router (provisioning.agent_client.TOTAL_S). A longer task is killed, and a sweeper resumes its work.
 CELERY_TASK_TIME_LIMIT = 90
 # Seconds. No task may have a longer limit.
 LONGEST_TASK_S = 3600
@@ -447,7 +448,8 @@ NETBOX_WEBHOOK_SECRET = env.str("NETBOX_WEBHOOK_SECRET", default="")
 
 # The folder with the CA and the portal's certificate: ca.pem, portal.pem, portal.key.
 LONGLINE_PKI_DIR = Path(env.str("LONGLINE_PKI_DIR", default=str(BASE_DIR / ".run" / "pki")))
-# "planning" reserves space for options, keys and a single failure; "exact" does not (docs/reference/mtu.md).
+# "planning" reserves space for options, keys and any single failure; "exact" does not
+# (docs/reference/mtu.md).
 LONGLINE_MTU_POLICY = env.str("LONGLINE_MTU_POLICY", default="planning")
 # Seconds from the release of a VNI, GRE key or GRE pair until another customer can get it (cool-down).
 LONGLINE_HOLD_DOWN_S = env.int("LONGLINE_HOLD_DOWN_S", default=3600)
@@ -458,7 +460,7 @@ LONGLINE_COOLING_OFF_S = env.int("LONGLINE_COOLING_OFF_S", default=604_800)
 LONGLINE_MIN_CIR_BPS = env.rate("LONGLINE_MIN_CIR_BPS", default=1_000_000)
 # The default for the bookable bandwidth of a new port, in per cent of its speed. 200 means 2 to 1.
 LONGLINE_OVERSUBSCRIPTION_PERCENT = env.int("LONGLINE_OVERSUBSCRIPTION_PERCENT", default=100)
-# The bookable fraction of a router's cores, and the assumed frame size (bytes) of a full line.
+# The bookable fraction of a router's cores, and the frame size (bytes) that is assumed for a full line.
 LONGLINE_CORE_HEADROOM = env.float("LONGLINE_CORE_HEADROOM", default=0.7)
 LONGLINE_CAPACITY_FRAME = env.int("LONGLINE_CAPACITY_FRAME", default=512)
 
@@ -478,7 +480,7 @@ LONGLINE_ALARM_DAYS = env.int("LONGLINE_ALARM_DAYS", default=365)
 LONGLINE_LINE_TEST = ActivationTestMode.read(env.str("LONGLINE_LINE_TEST", default="required"))
 # The rate of test frames, in frames per second.
 LONGLINE_LINE_TEST_PPS = env.int("LONGLINE_LINE_TEST_PPS", default=10000)
-# How paths between tunnel endpoints are watched. 300x3: a packet every 300 ms, down after 3 lost packets.
+# How paths between tunnel endpoints are watched. 300x3 sends a packet every 300 ms; 3 losses mean down.
 LONGLINE_PATH_WATCH = PathWatch.read(env.str("LONGLINE_PATH_WATCH", default="300x3"))
 
 # The limits of two alarms. The first is the fraction of its frames that a backbone interface loses in ten
@@ -527,7 +529,7 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
     "root": {"handlers": ["stderr"], "level": env.str("LOG_LEVEL", default="INFO")},
     "loggers": {
-        # The senders of requests to agents and webhook receivers log them, with their results.
+        # httpx logs no requests to agents and webhook receivers: the senders log them, with their results.
         "httpx": {"level": "WARNING"},
         # Remove Django's own handlers, which print and mail whole URLs.
         "django": {"handlers": [], "level": "INFO"},

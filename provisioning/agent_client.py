@@ -180,7 +180,8 @@ class AgentClient:
     def send_test_frames(
         self, *, vll: UUID, side: str, revision: int, frame: int, count: int, rate_pps: int
     ) -> FramesSent | Refused | Unreachable:
-        """Send ``count`` frames of ``frame`` bytes into the tunnel of a tested end, and read its counters.
+        """Send ``count`` frames of ``frame`` bytes into a tested end's tunnel, and read the tunnel's
+        counters.
 
         ``count`` 0 only reads the counters. The agent at the other end counts the frames that arrive.
         """

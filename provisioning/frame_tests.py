@@ -212,7 +212,7 @@ _PROBE_COUNT = 10
 def path_probe(path_id: UUID, *, now: Clock = clock.now) -> bool:
     """Send small frames and the largest frames in use over a path, in both directions.
 
-    Return False if there is nothing to do. Frames that could not be sent wait for the end of the claim.
+    Return False if there is nothing to do. Frames that could not be sent are retried after the claim.
     """
     path = path_probe_claim(path_id, now=now())
     if path is None:

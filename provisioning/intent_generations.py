@@ -125,7 +125,7 @@ def generation_take_back(router: Router, *, generation: int) -> None:
 def behind_agent_announce(router: Router, *, stored: object, since: datetime | None, now: datetime) -> None:
     """Notify the NOC once that the agent has a newer intent.
 
-    ``since``: the agent's last good response. Do nothing if the NOC was notified after ``since``.
+    ``since``: the time of the agent's last good response. Do nothing if the NOC was notified after it.
     """
     sent = Event.objects.filter(router_id=router.pk, kind=BEHIND_AGENT)
     if since is not None:

@@ -39,7 +39,7 @@ def account() -> str | None:
 
 
 def server_binaries() -> Path:
-    """Return the folder of `initdb` and `postgres`, of the newest version in /usr/lib/postgresql."""
+    """Return the folder with `initdb` and `postgres` of the newest version in /usr/lib/postgresql."""
     found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
     if not found:
         raise PostgresMissing("PostgreSQL's server is not installed: apt-get install postgresql")
@@ -200,7 +200,7 @@ def _sockets(home: Path) -> str:
 
 
 def _host(home: Path) -> str:
-    """Return the host for the URL: if possible the socket's folder, which is twice as fast as TCP."""
+    """Return the host for the URL: if possible the socket's folder, where statements take half as long."""
     return quote(_sockets(home.resolve()), safe="") or LOOPBACK
 
 

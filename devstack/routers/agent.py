@@ -30,7 +30,7 @@ class Dataplane(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent. `folder`: its configuration and state. `report_url`: the portal's agent API."""
+    """An agent. `folder` has its configuration and state. `report_url` is the URL of the agent API."""
 
     router: str
     port: int

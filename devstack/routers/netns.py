@@ -1,5 +1,6 @@
-"""Private network namespaces and veth pairs, and programs in namespaces that end with the program.
+"""Private network namespaces, veth pairs, and programs that run in such namespaces.
 
+Everything that a program creates in its namespace ends with the namespace, even after a crash.
 Names contain the pid of the process that made them, to identify leftovers.
 """
 
@@ -59,7 +60,7 @@ def namespaces(labels: Iterable[str]) -> Iterator[dict[str, str]]:
 
 
 def veth(a: tuple[str, str], z: tuple[str, str], *, mtu: int) -> None:
-    """Connect `a` and `z`, both (namespace, interface), by a veth pair. Both sides then have a carrier.
+    """Connect `a` and `z`, both (namespace, interface), by a veth pair. Wait for both carriers.
 
     `mtu` is in bytes (L3).
     """

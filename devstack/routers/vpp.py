@@ -96,7 +96,8 @@ plugins {{
 
 
 def is_clock_wrong(shown: str) -> bool:
-    """Return whether VPP's time is wrong by more than a tenth. ``shown``: `show clock verbose`.
+    """Return whether VPP's time differs from the kernel's by more than a tenth. ``shown``: `show clock
+    verbose`.
 
     Both times count from the start of VPP. Raises CommandRefused if the output has another form.
     """

@@ -125,7 +125,7 @@ UNKNOWN_MAC = "02:00:00:00:de:ad"
 
 
 class BlackHole:
-    """A context in which frames from one router to its neighbour get the MAC address of no interface."""
+    """A context in which frames from one router to its neighbour get a MAC address of no interface."""
 
     def __init__(self, dataplane: VppDataplane, near: str, far: str) -> None:
         side = next(side for side in dataplane.isp.sides_of(dataplane.isp.router(near)) if side.far == far)

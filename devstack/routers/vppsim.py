@@ -1,4 +1,4 @@
-"""The stand-in for VPP: real sockets, synthetic counters, and only the frames of activation tests."""
+"""The stand-in for VPP, with real sockets and synthetic counters. It forwards only frames of tests."""
 
 import json
 from dataclasses import dataclass

@@ -77,7 +77,7 @@ class InvitedTooOften(TooSoon):
 
 
 class InvitationUsed(Conflict):
-    """The invitation is accepted, revoked or expired. Only the customer's admins see which."""
+    """The invitation was accepted or revoked, or has expired. Only the customer's admins see the reason."""
 
     text = _("This invitation is no longer valid: it was used, withdrawn or has expired. Ask for a new one.")
 

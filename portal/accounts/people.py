@@ -1,4 +1,4 @@
-"""The members of customers and the staff of the NOC: their roles, the end of accounts, and retired customers.
+"""Members of customers and NOC staff: their roles, closed and reopened accounts, and retired customers.
 
 A customer and the NOC always keep at least one admin. Members of a retired customer keep their rights in
 other customers.
@@ -191,7 +191,7 @@ def account_close(*, person: User, now: datetime) -> None:
 def account_reopen(*, person: User, now: datetime) -> None:
     """Reopen an account with its former roles, and mail the user a link to choose a password.
 
-    The old password no longer works. An open account does not change. Raises NoAddress without an address.
+    The old password no longer works. An open account does not change. Raises NoAddress if it has no address.
     """
     if not person.email:
         raise NoAddress(username=person.username)

@@ -1,6 +1,7 @@
 """Permission rules, as functions that views declare and operations check.
 
-A closed account has no permissions, regardless of its roles. Scheduled work checks the rules again.
+A closed account has no permissions, regardless of its roles. Scheduled work checks the rules again when it
+runs.
 """
 
 from collections.abc import Collection
@@ -24,7 +25,7 @@ def may_see(user: User, customer: Customer) -> bool:
 def may_order(user: User, customer: Customer) -> bool:
     """Return whether the user may order for the customer.
 
-    Operators and admins of the customer may order, and so may NOC staff; nobody for a retired customer.
+    Operators and admins of the customer and NOC staff may order. Nobody may order for a retired customer.
     """
     return customer.retired_at is None and (
         user.is_noc or (user.is_active and bool(_ORDERING_MEMBERSHIPS(user.pk, customer.pk)))
@@ -47,7 +48,7 @@ def may_order_each(pairs: Collection[tuple[User, Customer]]) -> list[bool]:
 
 
 def may_sign_in(user: User) -> bool:
-    """Return whether the account is open. That is enough for pages with only the user's own data."""
+    """Return whether the account is open. This is enough for pages that show only the user's own data."""
     return user.is_active
 
 
@@ -120,7 +121,7 @@ def _is_open(user: User) -> Q:
 
 
 def may_run_the_network(user: User) -> bool:
-    """Return whether the user is NOC staff, who may operate the network and see its routers and agents."""
+    """Return whether the user is NOC staff, who operate the network and see routers, agents and reports."""
     return user.is_noc
 
 

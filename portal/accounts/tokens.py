@@ -140,7 +140,7 @@ def _check_within(
 def token_find(plain: str, *, now: datetime) -> ApiToken | None:
     """Return the token with the plain text ``plain``; None if it is unknown, revoked or expired.
 
-    Tokens of closed accounts are not returned. The time of the last use is stored once a minute at most.
+    Tokens of closed accounts are not returned. The time of the last use is stored at most once a minute.
     """
     scheme, _, rest = plain.partition("_")
     prefix, _, secret = rest.partition("_")
@@ -171,7 +171,7 @@ def token_allows_address(token: ApiToken, address: Address | None) -> bool:
 def token_revoke(*, token: ApiToken, now: datetime) -> None:
     """Revoke a token, its descendants, and the open invitations that were created with any of these tokens.
 
-    Descendants are the tokens that were created with the token, also indirectly. It can be repeated.
+    Descendants are tokens that were created with the token, also indirectly. A second call has no effect.
     """
     _end_with_offspring([token.pk], now)
 
@@ -193,8 +193,7 @@ def noc_tokens_revoke(*, user: User, now: datetime) -> None:
 
 
 def _end_with_offspring(ending: list[int], now: datetime) -> None:
-    """Revoke these tokens, their descendants, and the open invitations that were created with them.
-
+    """Revoke these tokens, their descendants, and the open invitations that were created with any of them.
     The update locks each token before its descendants are read.
     """
     for tokens in _generations(ending):

@@ -14,7 +14,7 @@ from portal.vll.states import Lifecycle, OperStatus
 
 # An alarm names at most this many lines. Its counts include all lines.
 NAMED = 5
-# The columns of a statement that groups lines by cause: numbers of lines and customers, first ids.
+# The columns of a statement that groups lines by cause: counts of lines and customers, first lines' ids.
 SUMMARY = f"count(*), count(DISTINCT customer_id), (array_agg(id ORDER BY created_at, id))[1:{NAMED}]"
 _ON_ROUTERS = f"""
 SELECT router, {SUMMARY}
@@ -69,7 +69,8 @@ def lines_behind(kind: str, object: str) -> QuerySet[Vll]:
 
 
 def _behind(kind: str, what: str, about: str) -> Q:
-    """Return a filter for an alarm's lines. For the object ``router:7``, ``what`` is "router", ``about`` "7".
+    """Return a filter for the lines that an alarm concerns. For the object ``router:7``, ``what`` is "router"
+    and ``about`` is "7".
 
     The filter has subqueries and no joins, so that each line is counted once.
     """

@@ -136,7 +136,9 @@ class _Cause(NamedTuple):
 
 
 def down(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield the causes of lines that are down: ports, paths, or the line itself. Also yield watched paths."""
+    """Yield the causes of lines being down: ports, paths, the line itself. Also yield watched paths that are
+    down.
+    """
     troubled = troubled_routers(now)
     set_up_since = now - _SET_UP_WITHIN
     causes = _causes(
@@ -266,7 +268,10 @@ def black_holes(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def _watched_paths(state: str, troubled: Collection[int]) -> Iterator[AlarmCondition]:
-    """Yield paths in ``state`` (down, unheard) with a session on both routers, each pair of routers once."""
+    """Yield paths in ``state`` (down or unheard), each pair of routers once.
+
+    Only paths with a session on both routers count (see is_path_down).
+    """
     rows = rows_of(_WATCHED, {"state": state, "listening": sorted(LISTENING), "troubled": list(troubled)})
     kind = Kind.PATH_DOWN if state == "down" else Kind.PATH_UNHEARD
     for a, z, family, a_name, z_name, since in rows:

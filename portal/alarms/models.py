@@ -13,12 +13,12 @@ from portal.alarms.kinds import Kind, Severity, kind_choices
 class Alarm(models.Model):
     """One occurrence of a problem: from the time it is raised until its cause is gone.
 
-    Only ``portal.alarms.rounds`` writes the rows. OperatorState has the input of operators.
+    Only ``portal.alarms.rounds`` writes rows, from derived conditions. OperatorState has operators' input.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=20, choices=kind_choices)
-    # As in ``AlarmCondition``. ``object`` is no relation, because the history outlives the object.
+    # Values as in ``AlarmCondition``. ``object`` is no relation, because the history outlives the object.
     object = models.CharField(max_length=120)
     name = models.CharField(max_length=250)
     facts = models.JSONField(default=dict)
@@ -27,7 +27,8 @@ class Alarm(models.Model):
     routers: Any = ArrayField(models.BigIntegerField(), default=list)
     raised_at = models.DateTimeField()
     cleared_at = models.DateTimeField(null=True)
-    # The numbers of affected lines and customers, and the first lines as [{"line", "name", "customer"}].
+    # The numbers of affected lines and of their customers; the first lines: [{"line", "name", "customer"},
+    # ...].
     lines = models.PositiveIntegerField(default=0)
     customers = models.PositiveIntegerField(default=0)
     first_lines = models.JSONField(default=list)

@@ -1,4 +1,4 @@
-"""Operations of NOC staff on an alarm. They neither raise nor clear it; it clears when its cause ends."""
+"""Operations of NOC staff on an alarm. They neither raise nor clear it: it clears when its cause ends."""
 
 from datetime import datetime, timedelta
 from uuid import UUID

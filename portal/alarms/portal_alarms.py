@@ -10,7 +10,8 @@ from portal.core.background_work import unserved_queues
 from portal.netbox_sync.netbox_status import lines_in_error, netbox_status
 from portal.notifications.models import Mail, Webhook
 
-# After these attempts a mail has waited for 20 minutes. Servers with greylisting accept it by then.
+# After this number of attempts, a mail has waited for twenty minutes. A server that uses greylisting accepts
+# the mail by then.
 TRIES_OF_A_MAIL = 4
 
 

@@ -33,7 +33,7 @@ GROUP BY alarm.kind, alarm.severity
 class Tally:
     """The number of current alarms of one kind. A silenced alarm counts only in ``silenced``.
 
-    ``kind`` and ``severity`` are stored values, which may be of a newer release and unknown.
+    ``kind`` and ``severity`` are as stored: a newer release may have stored values unknown to this one.
     """
 
     kind: str
@@ -62,7 +62,10 @@ def silenced(now: datetime) -> QuerySet[Any]:
 
 
 def with_operator_state(rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:
-    """Annotate alarms with ``silenced_until`` and ``silenced_by``, also of earlier occurrences."""
+    """Annotate alarms with ``silenced_until`` and ``silenced_by``.
+
+    A silence that was set during an earlier occurrence still applies.
+    """
     silences = _silences(now).order_by("-silenced_until")
     found: QuerySet[Any] = rows.select_related("operator_state__assigned_to").annotate(
         silenced_until=Subquery(silences.values("silenced_until")[:1]),

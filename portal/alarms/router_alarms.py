@@ -47,7 +47,8 @@ def reports_away(now: datetime) -> Iterator[AlarmCondition]:
 def silent(now: datetime) -> Iterator[AlarmCondition]:
     """Yield silent routers, as portal.telemetry.router_silences defines them.
 
-    The agent API must have run during the silence. Routers without reports since their enrolment are silent.
+    A router is silent only if the agent API ran during the silence. A router that never reported after its
+    enrolment is silent too.
     """
     routers = list(_silent_routers(now).order_by("name"))
     affected = on_routers([router.pk for router in routers])

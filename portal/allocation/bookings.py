@@ -70,7 +70,7 @@ class Bookings:
         )
 
     def release(self, *, owner: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
-        """Release an owner's bookings, except at ``kept_at`` (side, router id). It can be repeated."""
+        """Release an owner's bookings, except at ``kept_at`` (side, router id). Repeats have no effect."""
         rows = self.model.objects.filter(owner=owner).order_by(self.place, "side")
         columns = ("pk", "side", self.router, self.place, self.amount)
         for pk, side, router, place, amount in rows.values_list(*columns):

@@ -74,7 +74,7 @@ def cores_book(
 ) -> None:
     """Book the load of ``ends``, by side, minus the load that the owners in ``own`` have booked there.
 
-    Raises ``RouterFull``. Call it after an order's other leases: the routers' sums stay locked from here.
+    Raises ``RouterFull``. Call it after an order's other leases, because the routers' sums stay locked.
     """
     missing = _missing(ends, own)
     wanted = [(ends[side].router.pk, side, load) for side, load in missing.items() if load]
@@ -175,7 +175,7 @@ def router_capacities(*, ends: Mapping[str, EndLoad], transport: Transport) -> l
 
 
 def _missing(ends: Mapping[str, EndLoad], own: Collection[UUID]) -> dict[str, int]:
-    """Return, by side, the load on the end's router that ``own`` has not booked yet, at least 0."""
+    """Return, by side, the load that ``own`` has not booked on the end's router yet; 0 if it booked more."""
     own_loads: dict[tuple[str, int], int] = defaultdict(int)
     if own:
         for side, router, load in CoreBooking.objects.filter(owner__in=own).values_list(

@@ -105,7 +105,7 @@ class PortFull(Conflict):
 
 
 class CoresBelowBooked(Conflict):
-    """The router would have fewer cores than its lines have booked. In cores, rounded to a thousandth."""
+    """The router would have fewer cores than its lines booked. Figures are in cores, rounded to 0.001."""
 
     text = _(
         "Lines have booked {booked_cores} cores of {router}, and {bookable_cores} would be left. Move "

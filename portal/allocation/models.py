@@ -87,7 +87,7 @@ class GreKeyLease(Lease):
 
 
 class GrePairLease(Lease):
-    """An unordered pair of tunnel addresses. Without keys, VPP allows one GRE tunnel (TEB) per pair."""
+    """An unordered pair of tunnel addresses. Without keys, VPP allows one Ethernet GRE tunnel per pair."""
 
     low = models.GenericIPAddressField()
     high = models.GenericIPAddressField()

@@ -262,7 +262,7 @@ def cooled_down_leases_free(*, now: datetime) -> int:
 def _cooling_down_take(leases: QuerySet[Any], refusal: DomainError, *, owner: UUID, now: datetime) -> None:
     """Give ``owner`` the lease among ``leases`` that is in cool-down. Raises ``refusal`` if there is none.
 
-    A lease in quarantine is not taken. Use this only for a found line, which already uses the number.
+    A lease in quarantine is not taken. Use it only for a found line, which uses the number on routers.
     """
     cooling_down = leases.filter(released_at__isnull=False, free_at__isnull=False)
     if not cooling_down.update(owner=owner, leased_at=now, released_at=None, free_at=None):

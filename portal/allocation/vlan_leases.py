@@ -44,7 +44,7 @@ def tag_keys(tags: Tags) -> Keys:
 
 
 def overlap(one: Keys, other: Keys) -> bool:
-    """Return whether the ranges have a frame in common. One of two such ranges contains the other."""
+    """Return whether the ranges share a frame. Of two overlapping ranges, one contains the other."""
     return one[0] < other[1] and other[0] < one[1]
 
 

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 # Bytes.
 MAX_BODY = 32 * 1024 * 1024
-# A function of router and document. With ``with_certificate``, also of the client's certificate.
+# A function of router and document. ``with_certificate`` adds the client's certificate.
 Report = Callable[..., dict[str, Any]]
 
 
@@ -43,8 +43,9 @@ def report_endpoint(
 ) -> Callable[[Report], Callable[[HttpRequest], HttpResponse]]:
     """Return a decorator that makes a view for ``POST`` out of ``report(router, document) -> response``.
 
-    ``kind`` is the type of the document. The client certificate of the TLS connection selects the router; the
-    body cannot. With ``with_certificate``, it is the third argument of ``report``.
+    ``kind`` is the type of the document. The client certificate of the TLS connection selects the router: the
+    body cannot select another one. With ``with_certificate``, the certificate is the third argument of
+    ``report``.
     """
     read = reader(kind, of_others=True)
 
@@ -96,7 +97,8 @@ def _response(
 
 def _certificate_of(request: HttpRequest) -> bytes | None:
     """Return the client certificate of the TLS connection (DER), or None if the client sent none."""
-    # Read it from the connection, which gunicorn passes. Proxies and clients can forge headers.
+    # Read the certificate from the connection, which gunicorn passes, and not from a header: a proxy or
+    # client could forge a header.
     connection: Any = request.META.get("gunicorn.socket")
     return connection.getpeercert(binary_form=True) if hasattr(connection, "getpeercert") else None
 
@@ -164,7 +166,8 @@ class _ObservedDocument(ObservedReport, frozen=True, kw_only=True):
 def observed(router: Router, report: _ObservedDocument) -> dict[str, Any]:
     """Store the report. Return the routes that the agent watches, the router's maintenance and its freeze.
 
-    Agent and portal send each other lists, except those that the other side has according to an etag.
+    Agent and portal send each other lists. Each side leaves out a list if an etag shows that the other side
+    already has it.
     """
     now = clock.now()
     taken = observation_take(router=router, report=report, now=now)

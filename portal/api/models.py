@@ -14,7 +14,7 @@ class KeptAnswer(models.Model):
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
     key = models.CharField(max_length=255)
-    # SHA-256 of method, path, query, content type and body. Another request with the key is refused.
+    # SHA-256 of method, path, query, content type and body. Other requests with the key are refused.
     fingerprint = models.BinaryField(max_length=32)
     status = models.PositiveSmallIntegerField()
     headers = models.JSONField()

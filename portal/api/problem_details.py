@@ -64,7 +64,7 @@ def unavailable() -> JsonResponse:
 
 
 def bad_request(request: HttpRequest) -> JsonResponse:
-    """Return the response to a request that Django refuses, for example because of its Host header."""
+    """Return the response to a request that Django refuses, for example for its forbidden Host header."""
     return problem_response("bad-request", gettext("The request's address or headers are not acceptable."))
 
 
@@ -121,7 +121,10 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A code of problem documents. ``meaning`` can have names of ``facts`` in braces."""
+    """A code of problem documents.
+
+    ``facts`` are the names of the code's facts. ``meaning`` can refer to facts by their names in braces.
+    """
 
     code: str
     status: int

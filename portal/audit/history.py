@@ -76,9 +76,9 @@ def customer_history(pk: int) -> list[Change]:
 
 
 def person_history(pk: int) -> list[Change]:
-    """Return the newest changes of a user, roles, mail preferences and means to sign in, newest first.
+    """Return the newest changes of a user, of the user's roles and mail preferences, and of means to sign in.
 
-    Means to sign in are addresses, external identities, the second factor and API tokens.
+    The newest change is first. Means to sign in: addresses, external identities, second factor, API tokens.
     """
     return _with_owned(User, pk, Membership, ApiToken, Authenticator, EmailAddress, SocialAccount, MailOptOut)
 

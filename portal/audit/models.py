@@ -1,4 +1,5 @@
-"""The audit trail. Each tracked table has a table of events, which triggers write and nobody changes.
+"""The audit trail. Each tracked table has a table of events, which triggers write and which nobody changes
+later.
 
 TRACKED lists the recorded columns of each recorded table. UNTRACKED lists the columns of these tables that
 are not recorded. NOT_AUDITED lists all other tables, each with the reason: such tables contain secrets,
@@ -85,7 +86,8 @@ UNTRACKED: dict[type[models.Model], str] = {
     RouterEnrolment: "digest",
     Router: "generation",
     Port: "booked_bps",
-    # ``handover`` follows from orders of adoption and release, and routers reported the tags.
+    # ``handover`` and the tags are not recorded: adoption and release follow from orders, and routers
+    # reported the tags.
     Vll: "oper_status oper_since in_sync in_sync_since not_carried_since handover",
     VllEnd: "status status_revision status_at status_observation reason link_up link_since shut_down"
     " reachable observed_in_sync policed path_state path_since_ms drift contested vlan_loss"

@@ -50,7 +50,7 @@ class Environment(environ.Env):
 _LIMITS = {
     # In seconds, for each host. An unreachable host does not respond at all.
     "connect_timeout": 3,
-    # If the server becomes unreachable during a response, the connection fails after 5 + 3 * 2 s.
+    # If the server becomes unreachable before it responds, the connection fails after 5 + 3 * 2 s.
     "keepalives_idle": 5,
     "keepalives_interval": 2,
     "keepalives_count": 3,

@@ -1,4 +1,4 @@
-"""HTTP: the caller's address, an id and a log record for each request, and the permission of each view.
+"""HTTP: addresses of callers and pages, an id and a log record per request, and the permission of each view.
 
 Error responses, events and log records of the request contain the id. The log has one JSON object per line
 with ``time``, ``level`` and ``msg``, as in the agents' log. Values in ``extra`` become further members. URLs

@@ -131,7 +131,9 @@ def read_rate(text: str, *, sign: str = UNKNOWN) -> Quantity:
 
 
 def read_size(text: str, *, sign: str = UNKNOWN) -> Quantity:
-    """Read a size such as ``9000`` or ``64 KiB``. Raises SizeUnreadable or QuantityAmbiguous."""
+    """Read a size such as ``9000``, ``9000 bytes`` or ``64 KiB``. Raises SizeUnreadable or
+    QuantityAmbiguous.
+    """
     number, unit = _split(text, SizeUnreadable)
     known = _SIZE_UNIT.fullmatch(unit)
     if known is None or (known[2] and not known[1]):

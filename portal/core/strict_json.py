@@ -63,7 +63,7 @@ class Malformed(ValueError):
 
 
 class Invalid(Exception):
-    """The document does not match its schema. ``fault``: ``pointer`` (RFC 6901), ``code`` and ``detail``."""
+    """The document does not match its schema. ``fault`` has ``pointer`` (RFC 6901), ``code``, ``detail``."""
 
     def __init__(self, pointer: str, code: str, detail: str) -> None:
         super().__init__(f"{pointer or '/'}: {detail}")
@@ -71,7 +71,7 @@ class Invalid(Exception):
 
 
 class CheckedText(str):
-    """A text with a rule that msgspec cannot express. The constructor raises ValueError."""
+    """A text with a rule that msgspec cannot express. Invalid texts raise ValueError."""
 
     __slots__ = ()
 
@@ -160,7 +160,7 @@ def reader(kind: type[Document], *, of_others: bool = False) -> Callable[[bytes]
 
 
 def require_unique(items: Iterable[Any], member: str, *, at: str) -> None:
-    """Raise Invalid if two items have one value of ``member``. ``at``: the JSON pointer to the items."""
+    """Raise Invalid if two items have the same ``member``. ``at``: the JSON pointer to the items."""
     found = set()
     for index, item in enumerate(items):
         key = getattr(item, member)

@@ -163,7 +163,7 @@ def broken_sentence(
 
 
 def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
-    """Return the verdict. The first broken check decides; without one, the first unknown check.
+    """Return the verdict. The first broken check decides. If none is broken, the first unknown check decides.
 
     The order of findings has two exceptions:
 

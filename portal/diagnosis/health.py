@@ -285,7 +285,9 @@ def troubled_paths() -> QuerySet[TunnelPath]:
 
 
 def _of(line: Vll, paths: dict[tuple[int, int, int], TunnelPath]) -> TunnelPath | None:
-    """Return the path of the line's tunnel if the line is in service and ``paths`` has the path, or None."""
+    """Return the path of the line's tunnel if the line is in service and the path is in
+    ``paths``, else None.
+    """
     if not paths or line.family is None or not _is_active(line):
         return None
     a, z = sorted(end.port.router_id for end in line.ends.all())

@@ -1,4 +1,7 @@
-"""Facts for the diagnosis of a line at one moment. Without a recent report, a fact is None, not False."""
+"""The facts for the diagnosis of a line, all read at one moment.
+
+A fact without a recent report is None, not False.
+"""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -60,7 +63,8 @@ class EndFacts:
     # The port is shut down because the link of the other end is down.
     shut_down: bool
     reachable: bool | None
-    # Whether the end was verified without a later difference. None while the portal works on the end.
+    # True if the end was verified and no agent observed a difference since; None while the portal works on
+    # it.
     as_ordered: bool | None
     status: str
     status_at: datetime | None
@@ -234,7 +238,7 @@ def _counted(vll: Vll, changed: datetime | None, now: datetime) -> dict[str, Cou
 def _sum(fresh: list[Sample], *, settled: bool) -> Counted:
     """Add up the samples of the newest ten seconds. ``fresh`` has the newest sample first.
 
-    ``dropped`` is the sum over the samples with a policer, if the end had one during only some.
+    If the end had a policer during only some samples, ``dropped`` is the sum over those samples.
     """
     rows = [row for row in fresh if row is fresh[0] or row.from_at >= fresh[0].to_at - COUNTED_OVER]
     dropped = [row.violate_packets for row in rows if row.violate_packets is not None]

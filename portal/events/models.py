@@ -21,7 +21,7 @@ class Event(models.Model):
     actor = models.CharField(max_length=150, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
     data = models.JSONField(default=dict)
-    # True until the notifications about the event are created. portal.notifications selects these rows.
+    # True until the event's notifications are created. portal.notifications selects rows by this column.
     pending_notification = models.BooleanField(default=False, db_default=False, db_column="untold")
     # The earliest time of the next attempt to create the notifications; null without a failure.
     fan_out_retry_at = models.DateTimeField(null=True)

@@ -93,7 +93,9 @@ class TaskSender:
             return self._changed.wait_for(lambda: not self._pending and not self._sending, timeout_s)
 
     def publish(self, request: TaskRequest) -> None:
-        """Send one message, and set its mark. Raises the transport's errors within its socket timeouts."""
+        """Send a message to the broker, and set its mark. Raises the transport's errors within its socket
+        timeouts.
+        """
         try:
             producer = self._open()
             # Set the mark first. A worker may finish the task, and remove the mark, immediately.

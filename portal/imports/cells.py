@@ -1,4 +1,4 @@
-"""Readers of cells: each converts the text of a cell to a value, or raises an error with the column."""
+"""Readers of cells: they convert a cell's text to a value, or raise an error that names the column."""
 
 import re
 from collections.abc import Callable
@@ -66,12 +66,16 @@ def whole(cell: str, column: str) -> int:
 
 
 def rate(cell: str, column: str) -> int:
-    """Read a rate in bit/s, also with a unit. Raises RateUnreadable, QuantityAmbiguous, CellNotANumber."""
+    """Read a rate in whole bit/s, with or without a unit. Raises RateUnreadable, QuantityAmbiguous,
+    CellNotANumber.
+    """
     return _quantity(whole_rate, cell, column)
 
 
 def size(cell: str, column: str) -> int:
-    """Read a size in bytes, also with a unit. Raises SizeUnreadable, QuantityAmbiguous, CellNotANumber."""
+    """Read a size in whole bytes, with or without a unit. Raises SizeUnreadable, QuantityAmbiguous,
+    CellNotANumber.
+    """
     return _quantity(whole_size, cell, column)
 
 
@@ -124,7 +128,7 @@ def one_of(*choices: str) -> Reader:
 
 
 def address(family: int) -> Reader:
-    """Return a reader for an IP address of the family, in a notation of Python and PostgreSQL."""
+    """Return a reader for an IP address of the family, in a notation that PostgreSQL accepts, too."""
 
     def read(cell: str, column: str) -> str:
         try:

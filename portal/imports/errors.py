@@ -130,7 +130,9 @@ class CellTextTooLong(DomainError):
 
 
 class CellNotPlain(DomainError):
-    """The text has invisible characters that change how it is shown. ``named``: the first of them."""
+    """The text has invisible characters that change the display of the surrounding text. ``named``: the first
+    of these characters.
+    """
 
     text = _(
         "The text contains invisible characters ({named}) that change how the text around them is shown. "

@@ -44,7 +44,7 @@ class Import(models.Model):
     requested_by = models.ForeignKey(
         User, on_delete=models.PROTECT, related_name="+", db_column="asked_by_id"
     )
-    # The API token of the upload, whose rights the import needs; null for an upload on the page.
+    # The API token of the upload; null for an upload on the page. The import needs the rights of the token.
     made_with = models.ForeignKey(ApiToken, on_delete=models.CASCADE, null=True, related_name="+")
     created_at = models.DateTimeField()
     # The time of the confirmation, and the user and API token that confirmed. After the confirmation, the
@@ -68,7 +68,7 @@ class Import(models.Model):
     made = models.PositiveIntegerField(default=0)
     # The number of consecutive attempts without a completed batch.
     failures = models.PositiveSmallIntegerField(default=0, db_default=0)
-    # Why the portal cancelled the import: {"code", "facts", "sentence"}; null if the portal did not.
+    # Why the portal cancelled the import: {"code", "facts", "sentence"}; null if it did not cancel it.
     stopped_by = models.JSONField(null=True)
 
     class Meta:
@@ -116,7 +116,9 @@ class Import(models.Model):
 
     @property
     def acting(self) -> tuple[User, ApiToken | None]:
-        """The user and token whose rights apply: those of the confirmation, before it of the upload."""
+        """The user and the token whose rights apply: after the confirmation, the user who confirmed; before
+        it, the uploader.
+        """
         if self.begun_by is None:
             return self.requested_by, self.made_with
         return self.begun_by, self.begun_with

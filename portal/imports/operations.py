@@ -48,7 +48,7 @@ KEPT = timedelta(days=90)
 
 @transaction.atomic
 def import_begin(*, this: Import, actor: Actor, now: datetime) -> Import:
-    """Import the rows that the check found new, for ``actor``, who confirms. Raises ImportIsOver."""
+    """Start the import of the rows that are new, for ``actor``, who confirms. Raises ImportIsOver."""
     locked = _locked(this)
     _move(locked, ImportState.IMPORTING)
     locked.begun_at = locked.moved_at = now
@@ -87,7 +87,7 @@ def import_end(
 
 @transaction.atomic
 def imports_resume(*, now: datetime) -> None:
-    """If the import whose turn it is has lost its worker or its message, queue it again."""
+    """Queue the import whose turn it is again, if its worker or its message was lost."""
     first = first_running()
     if first is None or first.moved_at >= now - STILL_AFTER:
         return
@@ -129,7 +129,7 @@ def turn_take() -> bool:
 
 
 def import_failed(this: Import, *, now: datetime) -> None:
-    """End the turn after a failed batch, and queue the next import. The sweeper tries this one again."""
+    """End the turn after a failed batch. Queue the next import. The sweeper later retries this one."""
     Import.objects.filter(pk=this.pk).update(moved_at=now)
     following = first_running()
     if following is not None and following.pk != this.pk:
@@ -223,7 +223,7 @@ def import_run(*, import_id: UUID, turn: int) -> None:
                 turn_next(this, turn=turn)
                 return
     except Exception:
-        # Without a database, the failure cannot be recorded, and no other import could continue either.
+        # Without the database, the failure cannot be recorded. No other import could continue then, either.
         with suppress(DatabaseError, InterfaceError):
             import_failed(this, now=clock.now())
         raise

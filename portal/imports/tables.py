@@ -106,7 +106,7 @@ class _Claimed:
         self._frames: dict[str, list[tuple[int, int, int]]] = {}
 
     def claim(self, line: int, claims: list[Claim]) -> list[DomainError]:
-        """Record the claims of a row; if an earlier row has one, only return the conflict."""
+        """Record the row's claims. If an earlier row has one, record none and return the conflict."""
         for claim in claims:
             if (other := self._other(claim)) is not None:
                 return [RowTwice(value=claim.value, line=other, field=claim.column)]

@@ -1,6 +1,7 @@
 """Certificates of routers: registration, revocation, enrolment with a one-time token, and renewal.
 
-The agent's key never leaves its router. A renewal is for the same key, over the old certificate.
+The agent's key never leaves its router. A renewal is for the same key, over a connection with the old
+certificate.
 """
 
 import hashlib
@@ -220,7 +221,7 @@ def authority_here() -> pki.Authority:
 
 
 def key_of_request(csr_pem: str) -> ec.EllipticCurvePublicKey:
-    """Return the key of a PKCS #10 request, which has signed it. Raises BadCertificateRequest."""
+    """Return the key of a PKCS #10 request, if it has signed the request. Raises BadCertificateRequest."""
     try:
         request = x509.load_pem_x509_csr(csr_pem.encode())
         key = request.public_key()
@@ -239,7 +240,7 @@ RENEWAL = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """The new certificate and authorities for the agent; None if the agent's present ones stay valid."""
+    """The new certificate and authorities for the agent. None: the agent's present value stays valid."""
 
     certificate_pem: str | None
     ca_pem: str | None
@@ -306,7 +307,7 @@ def _renewed(
 
 
 def without_authorities(folder: Path) -> list[str]:
-    """Return the routers whose agents have not reported that they trust all authorities in ``folder``."""
+    """Return the names of routers that have not reported that they trust all authorities in ``folder``."""
     digest = hashlib.sha256(pki.trusted_pem(folder)).hexdigest()
     return list(_with_agent().exclude(observed__ca_sha256=digest).values_list("name", flat=True))
 

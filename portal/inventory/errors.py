@@ -15,7 +15,7 @@ _KINDS = {
 
 
 class InUse(Conflict):
-    """Other objects use the object. ``used_by``: the names of the first few. ``count``: the number of all."""
+    """Other objects use the object. ``used_by``: the first names. ``count``: the number of all of them."""
 
     what: str
     name: str
@@ -65,7 +65,7 @@ class ValueTaken(Conflict):
 
 
 class InterfaceTaken(Conflict):
-    """The interface is already a port or a side of a link (``used_by``). It can have only one use."""
+    """``used_by`` already uses the interface as a port or a side of a link. It can have only one use."""
 
     text = _("{interface} of {router} is in use by {used_by}. An interface has one use: choose another one.")
     router: str
@@ -196,7 +196,7 @@ class EnrolmentOfAnother(EnrolmentRefused):
 
 
 class BadCertificateRequest(DomainError):
-    """The request is no PKCS #10 request (RFC 2986) that proves possession of a P-256 or P-384 key."""
+    """The request is no PKCS #10 request (RFC 2986) that proves possession of an ECDSA P-256 or P-384 key."""
 
     text = _(
         "This is not a certificate request. Send PKCS #10 in PEM, signed with an ECDSA P-256 or P-384 key."

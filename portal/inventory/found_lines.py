@@ -197,7 +197,7 @@ class FoundLine:
     def hindrances(self) -> list[Odd]:
         """Return the oddities that prevent an adoption without changes.
 
-        Different MTUs do not prevent an adoption: the order checks whether the line's packets fit.
+        Different MTUs do not prevent an adoption: the adoption order checks whether the line's packets fit.
         """
         return [each for each in self.odd if each.code is not Oddity.OTHER_MTU]
 

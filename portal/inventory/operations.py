@@ -229,7 +229,7 @@ def customer_remove(*, customer: Customer, user: User, now: datetime) -> None:
 
 @transaction.atomic
 def customer_return(*, customer: Customer, user: User, now: datetime) -> None:
-    """Undo a retirement: the customer can get ports and place orders again. Ignore an active customer."""
+    """Undo a retirement: the customer can get ports and order again. No effect on active customers."""
     locked = Customer.objects.select_for_update().get(pk=customer.pk)
     if locked.retired_at is None:
         return

@@ -31,7 +31,8 @@ from portal.core.strict_json import (
 )
 from portal.inventory.kinds import is_interface_name
 
-# _Few limits lists of VPP's objects and of the agent's files; _Many of lines, routes and interfaces.
+# _Few limits lists of objects of VPP and of the agent's files. _Many limits lists of a router's lines, routes
+# and interfaces.
 _Few = Meta(max_length=1000)
 _Many = Meta(max_length=100_000)
 # The number of a FIB table; VPP uses 2^32 - 1 for an unknown one.
@@ -253,7 +254,7 @@ class SetAsideReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FreezeReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """A freeze that the agent keeps. ``over``: it has ended, and its differences must be acknowledged."""
+    """A freeze that the agent keeps. ``over``: it has ended, and its differences await acknowledgement."""
 
     id: Uuid
     by: Literal["portal", "router"]

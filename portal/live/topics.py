@@ -66,7 +66,10 @@ def follow(user: User, topics: Sequence[str]) -> Followed:
 
 
 def keys_of(change: str) -> frozenset[str]:
-    """Return the keys of a change from a trigger's text; none for texts of newer triggers in an upgrade."""
+    """Return the keys of a change, from the text that a trigger sent.
+
+    An unknown text has no keys: during an upgrade, the triggers may be newer than this process.
+    """
     kind, _, rest = change.partition(":")
     match kind:
         case "line":
@@ -87,7 +90,7 @@ def _line_id(topic: str) -> UUID:
 
 
 def _scope(user: User) -> list[str]:
-    """Return the suffixes of keys for the user's customers; for NOC staff [""], which means all customers."""
+    """Return the suffixes of keys for the user's customers. NOC staff get [""]: all customers."""
     if user.is_noc:
         return [""]
     return [f":{pk}" for pk in user.memberships.values_list("customer_id", flat=True)]

@@ -1,4 +1,4 @@
-"""Metrics of the live process, one per machine, so that a gauge's newest value is the current one."""
+"""Metrics of the live process. Each machine has one, so a gauge's latest value is the current value."""
 
 from prometheus_client import Counter, Gauge, Histogram
 

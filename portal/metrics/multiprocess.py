@@ -37,7 +37,10 @@ class Slots:
         self._own: _Slot | None = None
 
     def of_this_process(self) -> int:
-        """Return the number of this process's slot, from 0. A forked child gets another. Raises NoSlot."""
+        """Return the number of this process's slot, from 0. After a fork, the child takes another slot.
+
+        Raises NoSlot.
+        """
         if self._own is None or self._own.owner != os.getpid():
             if self._own is not None:
                 # This closes only the child's copy of the file. The parent keeps its lock.

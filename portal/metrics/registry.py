@@ -32,7 +32,8 @@ log = logging.getLogger(__name__)
 
 # Within this number of seconds, the tables are read at most once, even if Prometheus scrapes more often.
 FRESH_S = 5.0
-# Reading the tables takes at most 1/_REST of the time. With 100,000 rows, it takes tenths of a second.
+# Reading the tables takes at most 1/_REST of the time. For 100,000 rows, one reading takes tenths of a
+# second.
 _REST = 50
 # JIT compilation is off: for one of the statements it took ten times as long as running all statements.
 _FOR_THIS_TRANSACTION = "SELECT set_config('statement_timeout', '10s', true), set_config('jit', 'off', true)"
@@ -86,7 +87,7 @@ def _read(now: datetime) -> Iterator[Metric]:
     except DatabaseError as error:
         log.warning("metrics: the database does not answer: %s", error)
         if not connection.is_usable():
-            # No Django request closes this connection. The next scrape opens a new one.
+            # No Django request closes this connection, so close it here. The next scrape opens a new one.
             connection.close()
         counted = []
     yield GaugeMetricFamily(

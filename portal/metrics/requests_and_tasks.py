@@ -31,7 +31,7 @@ _request_durations = Histogram(
 
 
 class RequestMetricsMiddleware:
-    """Count and time each request. As the outermost middleware, it measures the time of all others.
+    """Count and time each request. It must be the outermost middleware, so that it measures all others.
 
     The time ends when the response object exists. The transfer of the response is not included.
     """

@@ -138,7 +138,8 @@ class Client:
             raise NetboxError("too_old", release=self.release)
 
     def rows(self, path: str, *, fields: Sequence[str], **filters: Any) -> Iterator[Row]:
-        """Yield all objects at ``path`` (such as ``dcim.interfaces``) with ``fields`` that match ``filters``.
+        """Yield all objects at ``path`` (such as ``dcim.interfaces``) that match ``filters``, with
+        ``fields``.
 
         Each page begins after the last id of the previous page. With offsets, the client would skip an object
         whenever another object is deleted between two pages. It ignores ``next`` in NetBox's responses,

@@ -32,7 +32,8 @@ from portal.netbox_sync.import_mapping import (
 )
 from portal.netbox_sync.models import NetboxObject
 
-# Fields that refer to a row of another kind. Their value is the id of that row's NetBox object.
+# Fields that refer to another row, and the kind of that row. The value of such a field is the id of the other
+# row's NetBox object.
 REFERENCES = {"site": SITE, "customer": CUSTOMER, "a_router": ROUTER, "z_router": ROUTER}
 # Required fields. A row without them is not created.
 _NEEDED = {PORT: ("speed_bps", "max_frame")}
@@ -53,8 +54,9 @@ _FIELDS = {
 class LocalRow:
     """A row of the portal, in a form that can be compared with NetBox's objects.
 
-    A reference is the id of the other row's NetBox object, or ``row <n>`` without one. ``id``: the id of the
-    NetBox object; None if a user created the row in the portal. ``taken``: the last imported values.
+    A reference to another row is the id of that row's NetBox object, or ``row <n>`` if it has none. ``id``:
+    the id of the NetBox object; None if a user created the row in the portal. ``taken``: the last imported
+    values.
     """
 
     kind: str
@@ -130,7 +132,8 @@ def differences(wish: Wish, local: Mapping[str, list[LocalRow]]) -> Difference:
         rows = local.get(kind, [])
         there = {want.id for want in wish.rows[kind]}
         by_id = {row.id: row for row in rows if row.id in there}
-        # The other rows: users created them here, or their objects were re-created in NetBox with other ids.
+        # The other rows were created in the portal, or their objects were re-created in NetBox with other
+        # ids.
         by_place = {row.place: row for row in rows if row.id not in there}
         met = set()
         for want in wish.rows[kind]:
@@ -335,7 +338,8 @@ class Applier:
         return row
 
     def _remember(self, change: Change, row_id: int) -> None:
-        # The row may have had another NetBox object, and this object another row, which no longer exists.
+        # The row may have belonged to another NetBox object. This NetBox object may have had another row,
+        # which no longer exists.
         NetboxObject.objects.filter(kind=change.kind, row_id=row_id).exclude(netbox_id=change.id).delete()
         NetboxObject.objects.update_or_create(
             kind=change.kind, netbox_id=change.id, defaults={"row_id": row_id, "taken": change.take}

@@ -18,7 +18,8 @@ from portal.netbox_sync.netbox_reader import Device, Interface, Named, Observed
 SITE, CUSTOMER, ROUTER, PORT, LINK = "site", "customer", "router", "port", "link"
 # Rows are created in this order of kinds, because rows refer only to rows of earlier kinds.
 KINDS = (SITE, CUSTOMER, ROUTER, PORT, LINK)
-# A port's largest frame minus NetBox's IP MTU: Ethernet header, two VLAN tags (docs/integrate/netbox.md).
+# The difference between a port's largest frame and the IP MTU in NetBox: the Ethernet header and two VLAN
+# tags (docs/integrate/netbox.md).
 FRAME_OVER_MTU = 22
 _ROUTER_NAME = re.compile(r"[a-z0-9-]{1,63}\Z")
 # The nominal rate in the name of an interface type (IEEE 802.3): 1000base-t, 2.5gbase-t, 100gbase-x-qsfp28.

@@ -29,7 +29,7 @@ from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle
 
 # The custom fields of L2VPNs and interfaces that identify the line and link to its page.
 ID_FIELD, URL_FIELD = "longline_id", "longline_url"
-# A pseudowire (RFC 4664), one of the few types in NetBox with exactly two terminations.
+# The type of L2VPNs: a pseudowire (RFC 4664), one of the few in NetBox with exactly two terminations.
 TYPE = "vpws"
 _STATUS = {
     Lifecycle.PENDING_ACTIVE: "planned",
@@ -105,7 +105,10 @@ _INTERFACES, _L2VPNS, _TERMINATIONS = "dcim.interfaces", "vpn.l2vpns", "vpn.l2vp
 
 
 def lines_due() -> QuerySet[Vll]:
-    """Return the lines whose present state was not exported, including lines that ended before that."""
+    """Return the lines whose current state has not been exported.
+
+    These lines include lines that ended before their first export.
+    """
     stale = ~Q(netbox__revision=F("revision")) | ~Q(netbox__lifecycle=F("lifecycle"))
     return Vll.objects.filter(Q(netbox__isnull=True) | stale)
 
@@ -162,7 +165,7 @@ class Exporter:
                 noted.error = error.record
             else:
                 noted.error, noted.done_at = None, self._now
-            # Record failures too, so that the line is no longer due. The next full check tries it again.
+            # Record failed attempts too: the line is no longer due. The next full check tries it again.
             noted.revision, noted.lifecycle = line.revision, line.lifecycle
             yield noted
 
@@ -221,7 +224,8 @@ class _Line:
     def write(self, there: list[Row], terminations: dict[int, list[Row]]) -> None:
         """Write the line's L2VPN, interfaces and terminations, or remove them if the line has ended.
 
-        ``there``: L2VPNs with the line's id. ``terminations``: by L2VPN. Raises CannotExport or NetboxError.
+        ``there``: the L2VPNs with the line's id. ``terminations``: those by L2VPN. Raises CannotExport,
+        NetboxError.
         """
         if len(there) > 1:
             raise CannotExport("l2vpn_twice", ids=", ".join(str(row["id"]) for row in there))

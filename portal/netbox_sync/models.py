@@ -34,7 +34,7 @@ class NetboxObject(models.Model):
 
 
 class NetboxState(models.Model):
-    """The only row with the state: the worker's claim, the last import and export, the current failure."""
+    """The only row with the state: the worker's claim, last import, last export, and current failure."""
 
     # The worker with this claim is the only one that may use NetBox. The claim of a killed worker expires.
     claim = models.UUIDField(null=True)
@@ -135,7 +135,8 @@ class ExportedVll(models.Model):
 class NetboxL2vpn(models.Model):
     """An L2VPN in NetBox that the portal did not create, with the VNI of a foreign circuit.
 
-    The row has values of the last run. ``tenant`` and ``tenant_id``: "" and null without a tenant.
+    The row has the values that the last run read. ``tenant`` and ``tenant_id``: the tenant's name and id; ""
+    and null without a tenant.
     """
 
     netbox_id = models.BigIntegerField(unique=True)

@@ -140,7 +140,10 @@ class _Reader:
             )
 
     def interfaces(self, devices: list[int]) -> Iterator[Interface]:
-        """Yield ports, cabled interfaces and bundles of the devices, but not their many sub-interfaces."""
+        """Yield the ports, cabled interfaces and bundles of these devices.
+
+        Sub-interfaces are not requested, because there may be many.
+        """
         for filters in ({"kind": "physical"}, {"type": ["lag"]}):
             for row in self._rows("dcim.interfaces", "interfaces", _INTERFACE, device_id=devices, **filters):
                 interface = self._interface(row)

@@ -30,7 +30,8 @@ from portal.netbox_sync.line_export import Exporter, lines_due, lines_to_check
 from portal.netbox_sync.models import NetboxRun, NetboxState
 from portal.netbox_sync.netbox_reader import Progress, read
 
-# The duration of a claim, longer than a response may take (NETBOX_TOTAL_S). Each step extends it.
+# The duration of a claim. It must be longer than a response may take (NETBOX_TOTAL_S). Each step of a run
+# extends the claim.
 CLAIM = timedelta(seconds=180)
 FIRST_RETRY = timedelta(seconds=15)
 LONGEST_RETRY = timedelta(minutes=15)
@@ -62,7 +63,10 @@ class Claim:
         self._mine().update(**changes)
 
     def failed(self, error: NetboxError) -> None:
-        """Record a failure, and the next pause: NetBox's own, or twice the previous one."""
+        """Record a failure, and the pause before the next attempt.
+
+        The pause doubles with each failure. If NetBox's response contained a pause, that pause is used.
+        """
         row, now = state(), clock.now()
         wait = backoff(row.failures, first=FIRST_RETRY, longest=LONGEST_RETRY)
         if error.retry_after_s is not None:
@@ -96,7 +100,8 @@ def claim(now: datetime) -> Claim | None:
     return None
 
 
-# The most changes, and the most findings, that a run stores. Its counts include all of them.
+# The maximum number of changes, and of findings, that are stored per run. The stored counts include the rows
+# that are not stored.
 KEPT_ROWS = 500
 KEPT_RUNS = 100
 _EVERY_S = 1.0
@@ -117,7 +122,10 @@ def run_request(*, dry: bool, requester: str, now: datetime) -> None:
 
 @transaction.atomic
 def change_announced(*, now: datetime) -> None:
-    """Record that NetBox announced a change. Send a task for an import, unless an announcement waits."""
+    """Record that NetBox announced a change, and send a task for an import.
+
+    For further announcements before that import begins, send no task.
+    """
     state()
     row = NetboxState.objects.select_for_update().get(pk=1)
     NetboxState.objects.filter(pk=1).update(wanted_at=now)
@@ -128,7 +136,7 @@ def change_announced(*, now: datetime) -> None:
 def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None:
     """Return the run to make now; None if no run is due.
 
-    Requested runs come first, oldest first. Without the permission of its requester, a request fails.
+    Requested runs come first, oldest first. If its requester has lost the permission, a request fails.
 
     If there is no request, a run is due in these cases:
 
@@ -159,7 +167,7 @@ def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None
 
 
 class Report:
-    """The row of a run in progress. It stores progress once a second, and then the result."""
+    """The row of a run while it is in progress. It stores progress once a second, and then the result."""
 
     def __init__(self, run: NetboxRun, claim: Claim) -> None:
         self.run, self._claim, self._next = run, claim, 0.0

@@ -116,7 +116,10 @@ class _BatchRows:
             self.webhooks[webhook.customer_id].append(webhook)
 
     def customer_id(self, event: Event) -> int | None:
-        """Return the customer of the event's line, else the event's own. Agents' events have no customer."""
+        """Return the customer of the event's line. If the event has no line, return the event's own customer.
+
+        Events that agents report have no customer.
+        """
         line = self.lines.get(event.vll_id) if event.vll_id else None
         return line.customer_id if line else event.customer_id
 

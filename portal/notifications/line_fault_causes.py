@@ -1,6 +1,6 @@
 """The causes of lines being down or not in sync: a router, port or link, or another program that changes VPP.
 
-A cause is a text of its kind and the ids of its objects, such as ``link:7``, which can be searched.
+A cause is a text of its kind and its objects' ids, such as ``link:7``. Mails can be searched by it.
 """
 
 from collections.abc import Collection, Iterable

@@ -40,7 +40,7 @@ STATUS_OF = {
     BLACK_HOLE: MailLine.Status.BLACK_HOLE,
 }
 _LONGEST = timedelta(minutes=5)
-# The pause between two mails of a cause to one reader. A spreading outage is more urgent than drift.
+# The pause between two mails with one cause to a reader. An outage that spreads is more urgent than drift.
 _PAUSE = {
     DOWN: timedelta(minutes=15),
     UP: timedelta(minutes=15),
@@ -183,7 +183,7 @@ def current_updates(found: Mail) -> list[LineUpdate] | None:
 
 
 def _is_new(kind: str, last: str | None, *, silent: bool) -> bool:
-    """Return whether a line's status is news for the reader. ``last``: the last status that was mailed.
+    """Return whether the status of a line is news for the reader. ``last``: the status that was last sent.
 
     An outage is not reported again if the reader already got it, or got a mail about the silent router that
     causes it (``silent``). A line that is up is reported only after an outage.
@@ -246,7 +246,7 @@ def _last_mailed(found: Mail, vlls: Iterable[UUID]) -> dict[UUID, str]:
 def updates_record(found: Mail, updates: Iterable[LineUpdate]) -> None:
     """Replace the collected lines of a mail with the lines and statuses that the sent mail reports.
 
-    Nothing is stored for the NOC's mails about routers: it gets no mails about lines that are up or down.
+    Nothing is stored for the NOC's mails about routers: the NOC gets no mails about lines going up or down.
     """
     if found.kind in ABOUT_ROUTERS and found.group == Group.NOC:
         return

@@ -31,7 +31,7 @@ _NAMES_RECIPIENT = (own_account.EMAIL_CHANGE_REQUESTED, own_account.EMAIL_CHANGE
 
 
 def mails_call(*, now: datetime) -> int:
-    """Send tasks for the ``_AT_ONCE`` mails that are due longest. Return the number of sent tasks.
+    """Send tasks for the ``_AT_ONCE`` mails that have been due longest. Return the number of tasks.
 
     A mail gets no task if its last task may still wait for a worker. Mails of kinds that this release does
     not know are left to workers of a newer release.
@@ -168,6 +168,9 @@ def mails_are_late() -> bool:
 
 
 def first_password_mail(person: User) -> Mail | None:
-    """Return the newest mail with a link for the first password of an account from the NOC, or None."""
+    """Return the newest mail with a link to set the first password of this account; None if there is none.
+
+    Such mails are sent when the NOC opens an account.
+    """
     found: QuerySet[Mail] = Mail.objects.filter(user=person, kind=own_account.ACCOUNT_OPENED)
     return found.order_by("-event_id").first()

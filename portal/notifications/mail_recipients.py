@@ -124,7 +124,10 @@ class _Reader(NamedTuple):
 
 
 class Recipients:
-    """Recipients of events, read with a fixed number of queries. ``customers``: by the event's id."""
+    """The recipients of a batch of events, read with a fixed number of queries.
+
+    ``customers``: the customer of each event, by the id of the event.
+    """
 
     def __init__(self, events: Iterable[Event], customers: Mapping[int, int | None]) -> None:
         events = list(events)
@@ -145,7 +148,9 @@ class Recipients:
         self._opted_out = opted_out(everybody | {reader.user for reader in self._noc})
 
     def of(self, event: Event) -> dict[int, Group]:
-        """Return the recipients of an event, each with a group. The group of members has precedence."""
+        """Return the recipients of an event, each with one group. For NOC staff who are members of the
+        customer too, the group of members counts.
+        """
         groups: dict[int, Group] = {}
         for reader in self._noc:
             # A webhook of a customer is not the NOC's concern.
@@ -207,7 +212,10 @@ class Recipients:
 
 
 def who_runs_it(customer_id: int | None) -> QuerySet[User]:
-    """Return the users who get mails about changed webhooks: the admins of the customer (None: the NOC)."""
+    """Return the users who get mails about changes of webhooks: the customer's admins.
+
+    For the NOC's own webhooks (``customer_id`` None) these are the NOC admins.
+    """
     people = User.objects.filter(is_active=True).exclude(email="")
     if customer_id is None:
         return people.filter(noc_role=User.NocRole.NOC_ADMIN)

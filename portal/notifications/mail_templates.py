@@ -216,7 +216,7 @@ def monthly_content(found: Mail) -> tuple[str, dict[str, Any]] | None:
 def _row(line: Vll, sides: dict[str, MonthlyPercentile], times: Times) -> dict[str, Any]:
     """Return the values of a line: percentiles, number of 5-minute buckets without counts, and availability.
 
-    ``p95`` is the larger percentile of the two ends. Availability stays the same in a frozen month.
+    ``p95`` is the larger of the percentiles of the two ends. Availability does not change in a frozen month.
     """
     largest = [row.max_bps for row in sides.values() if row.max_bps is not None]
     row: dict[str, Any] = {

@@ -45,7 +45,10 @@ class MailOptOut(models.Model):
 
 
 class Mail(models.Model):
-    """A mail to a user about an event, lines with a common cause, or a month; composed when it is sent."""
+    """A mail to one user about an event, lines with the same cause, or a month.
+
+    The text is composed when the mail is sent.
+    """
 
     class State(models.TextChoices):
         PENDING = "pending"
@@ -168,7 +171,8 @@ class Webhook(models.Model):
     customer = models.ForeignKey(Customer, on_delete=models.CASCADE, null=True, related_name="webhooks")
     url = models.CharField(max_length=500)
     description = models.CharField(max_length=100, blank=True)
-    # The selected public types (event_catalogue). Empty selects all types, including future ones.
+    # The selected public types (portal.notifications.event_catalogue). Empty selects all types, including
+    # types that are added later.
     types: Any = ArrayField(models.CharField(max_length=50), default=list, blank=True)
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=150)
@@ -178,7 +182,8 @@ class Webhook(models.Model):
     )
     secret = models.TextField()
     secret_set_at = models.DateTimeField()
-    # After a change of the secret, both secrets sign deliveries until ``previous_until``.
+    # After a change of the secret, deliveries are also signed with the previous secret until
+    # ``previous_until``.
     previous_secret = models.TextField(blank=True)
     previous_until = models.DateTimeField(null=True)
     disabled_at = models.DateTimeField(null=True)
@@ -246,7 +251,7 @@ class Delivery(models.Model):
         TLS = "tls"
         NOT_HTTP = "notHttp"
 
-    # The base of the header webhook-id. It is the same in each attempt, to show receivers repetitions.
+    # The base of the header webhook-id, equal in all attempts, so that receivers can detect repetitions.
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries", db_index=False)
     # None for a test.

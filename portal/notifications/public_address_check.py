@@ -16,7 +16,8 @@ from portal.notifications import errors
 Address = IPv4Address | IPv6Address
 LONGEST_URL = 500
 _PORTS = {"https": 443, "http": 80}
-# IPv6 networks of IPv4 addresses, which are checked instead: mapped (RFC 4291) and NAT64 (RFC 6052).
+# IPv6 networks whose addresses contain an IPv4 address, which is checked instead: IPv4-mapped addresses
+# (RFC 4291) and NAT64 (RFC 6052).
 _WITH_IPV4_LAST = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 # All global unicast IPv6 addresses (RFC 4291, section 2.4).
 _GLOBAL_IPV6 = IPv6Network("2000::/3")

@@ -170,7 +170,8 @@ def _signature(secret: str, signed: bytes) -> str:
 @transaction.atomic
 def _settle(delivery: Delivery, claim: Any, outcome: Outcome, now: datetime) -> bool:
     """Store the result of an attempt. Return whether the turn continues."""
-    # Lock the webhook before the delivery, as all code does. It may be deleted or have another claim.
+    # Lock the webhook before the delivery, as all code does. Another worker may have claimed the webhook, or
+    # it may have been deleted.
     webhook = (
         Webhook.objects.select_for_update(no_key=True).filter(pk=delivery.webhook_id, claim=claim).first()
     )

@@ -81,7 +81,7 @@ def webhook_create(
     types: Sequence[str] = (),
     made_with: ApiToken | None = None,
 ) -> tuple[Webhook, str]:
-    """Create a webhook of ``customer``; None means the NOC. Return it and its secret as plain text.
+    """Create a webhook of ``customer``; None means the NOC. Return the webhook and its secret as plain text.
 
     The secret is shown only once. ``made_with``: the API token that ``user`` uses, if any. Raises the errors
     of ``usable_url``, or TooManyWebhooks.
@@ -252,7 +252,7 @@ def deliveries_forget(*, before: datetime) -> int:
 
 
 def why_disabled(because: str) -> str:
-    """Return the sentence for a stored reason, or the reason itself if this release does not know it."""
+    """Return the sentence for a stored reason ``because``, or ``because`` itself if it is unknown here."""
     if because not in _DISABLED:
         return _("Disabled: {reason}").format(reason=because)
     return _(_DISABLED[because])

@@ -43,7 +43,7 @@ class PlaceFreeingQoS(redis.QoS):
             raise
 
     def _is_closed(self) -> bool:
-        """Return whether the channel is closed. Redis delivers its unfinished messages again."""
+        """Return whether the channel is closed. Redis delivers a closed channel's messages again."""
         return self.channel.connection is None
 
     def restore_unacked_once(self, stderr: Any = None) -> None:

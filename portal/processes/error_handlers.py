@@ -16,14 +16,14 @@ _API = "/api/"
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Handle status 400: the Host header is not allowed, or Django finds the request suspicious."""
+    """Handle status 400 (handler400): a Host header that is not allowed, or a suspicious request."""
     return (
         problem_details.bad_request(request) if _is_api(request) else defaults.bad_request(request, exception)
     )
 
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Handle a failed CSRF check: the form's token is missing or from an earlier sign-in."""
+    """Handle a failed CSRF check (CSRF_FAILURE_VIEW): a missing token, or one of an earlier sign-in."""
     own_language_use(request)
     return stale_form_refusal(request) if is_partial(request) else csrf_failure(request, reason=reason)
 
@@ -38,7 +38,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Handle status 500 while Django handles the exception; 503 if the database is unavailable."""
+    """Handle status 500 (handler500) while Django handles the exception. Respond 503 if the database is
+    unavailable.
+    """
     if _is_api(request):
         return problem_details.server_error(request)
     if not isinstance(sys.exc_info()[1], OperationalError | InterfaceError):

@@ -66,4 +66,4 @@ class GunicornLog(Logger):
         self.error_log.propagate = True
 
     def access(self, resp: Any, req: Any, environ: Any, request_time: Any) -> None:
-        """Log nothing. The portal logs requests: it knows their ids, and which addresses are secret."""
+        """Log nothing. The portal logs requests itself: it knows their ids and secret addresses."""

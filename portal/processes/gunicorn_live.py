@@ -2,7 +2,7 @@
 
     gunicorn --config python:portal.processes.gunicorn_live --bind 127.0.0.1:8001
 
-Bind it to an address that the proxy can reach, as for the web process. It buffers for slow clients.
+Bind it to an address that the proxy can reach, as for the web process. The proxy buffers for slow clients.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ asgi_lifespan = "on"
 logger_class = GunicornLog
 # One process serves thousands of pages. Each page has an asyncio task.
 workers = 1
-# Seconds until the next request of a connection, and by TimeoutWorker also until the first one.
+# Seconds until a connection's next request must arrive. TimeoutWorker applies them to the first one, too.
 keepalive = 5
 # Free the memory of a page as soon as the page is closed.
 asgi_disconnect_grace_period = 0

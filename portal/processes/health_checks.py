@@ -12,7 +12,7 @@ from portal.core.db.statements import rows_of
 from portal.core.http import public
 from portal.core.redis_servers import broker_client
 
-# Redis is checked at most once in this many seconds, by one request: anybody may call the check.
+# Redis is checked once in this many seconds at most, by one request at a time: anybody may call the check.
 _BROKER_FRESH_S = 5.0
 _BROKER_PATIENCE_S = 0.5
 

@@ -209,7 +209,7 @@ def _age_s(scope: Scope) -> float:
 
 
 def _cors() -> list[tuple[bytes, bytes]]:
-    """Return CORS headers, by which the portal's pages may read the responses of another origin."""
+    """Return CORS headers, which let the portal's pages read responses of a separate origin."""
     if not urlsplit(settings.LONGLINE_LIVE_URL).netloc:
         return []
     portal = urlsplit(settings.BASE_URL)

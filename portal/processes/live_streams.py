@@ -109,7 +109,7 @@ class Full(Exception):
 
 
 class Stream:
-    """The stream of one page. ``wake`` is set if there are topics to send or the stream must end."""
+    """The stream of one page. ``wake`` is set when topics must be sent or the stream must end."""
 
     __slots__ = ("_topics", "_waiting", "ended", "followed", "user_id", "wake")
 
@@ -153,7 +153,7 @@ class Streams:
         self._by_key: defaultdict[str, set[Stream]] = defaultdict(set)
         self._of_user: defaultdict[int, int] = defaultdict(int)
         self._all: set[Stream] = set()
-        # The time of the last change by key, oldest first. Changes before `_known_since` are missing.
+        # The time of the last change by key, oldest first. Changes before `_known_since` are not included.
         self._changed_at: dict[str, float] = {}
         self._known_since = monotonic()
 
@@ -205,7 +205,7 @@ class Streams:
         self._forget(now - REMEMBERED_S)
 
     def end_all(self) -> None:
-        """End all streams, because changes may have been missed. The pages connect again and reload."""
+        """End all streams, because changes may have been missed. Pages connect again and reload."""
         for stream in self._all:
             stream.end()
         self._changed_at.clear()

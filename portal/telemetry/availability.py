@@ -1,6 +1,7 @@
 """Op-status availability: the share of a VLL's time in service during which the VLL was op-up.
 
-Time with unknown status and maintenance, such as requested tests, are counted separately.
+Time with unknown status and time of maintenance are counted separately. Maintenance includes requested tests
+that interrupt the line.
 """
 
 import math
@@ -46,7 +47,10 @@ class Times:
         return known / whole if whole else None
 
     def add(self, status: str, span: Span, interruptions: Sequence[Span]) -> None:
-        """Add the seconds of ``span`` with ``status``. Seconds in ``interruptions`` count as maintenance."""
+        """Add the seconds of ``span``, during which the line had ``status``.
+
+        Seconds within ``interruptions`` count as maintenance.
+        """
         maintenance = length(within([span], interruptions)).total_seconds()
         self.maintenance_s += maintenance
         seconds = length([span]).total_seconds() - maintenance

@@ -61,7 +61,10 @@ class Bucket:
 
 
 def automatic_step(range_s: float, *, finest_s: int = STEPS_S[0]) -> int:
-    """Return the shortest step (s) from ``finest_s`` on with at most MAX_POINTS points, else the longest."""
+    """Return the shortest step (s) of at least ``finest_s`` that gives at most ``MAX_POINTS`` points.
+
+    Return the longest step if every step gives more points.
+    """
     return next((step for step in STEPS_S if step >= finest_s and range_s / step <= MAX_POINTS), STEPS_S[-1])
 
 
@@ -94,8 +97,9 @@ def points(buckets: Mapping[int, Bucket], starts: Iterable[int]) -> list[tuple[i
 def percentile_95(rates: Iterable[float]) -> int | None:
     """Return the 95th percentile by nearest rank, as transit providers bill; None without rates.
 
-    The highest 5 % of the n rates, rounded down, are left out. The result is the highest remaining rate (rank
-    ceil(0.95 n)). Missing buckets are not part of n and do not count as zero.
+    The highest 5 % of the n rates are left out; their number is rounded down. The result is the highest of
+    the remaining rates (rank ceil(0.95 n)). Missing buckets do not count as zero, because they are not part
+    of n.
     """
     ordered = sorted(rates)
     return round(ordered[math.ceil(len(ordered) * PERCENTILE) - 1]) if ordered else None
@@ -104,7 +108,7 @@ def percentile_95(rates: Iterable[float]) -> int | None:
 SIDES = ("a", "z")
 Columns = tuple[str, ...]
 Rows = dict[int, tuple[Any, ...]]
-# PostgreSQL estimates 1,000 rows per series of samples. JIT would take longer than the query.
+# PostgreSQL estimates 1,000 rows per series of samples. JIT compilation would take longer than the query.
 _UNCOMPILED = "SET LOCAL jit = off"
 _THROUGHPUT = (*COUNTS, "a_covered_ms", "z_covered_ms", "simulated")
 

@@ -248,7 +248,9 @@ def _clocks(
 
 
 def _lock_and_read(router: Router, report: CounterReport, now: datetime) -> tuple[LastCounters | None, _Away]:
-    """Lock the AgentClock. Return the data of the last report, and reported ends not on the router."""
+    """Lock the router's AgentClock. Return the data of the last report, and the reported ends that are not on
+    the router.
+    """
     ends = list(dict.fromkeys((end.vll, end.side) for sample in report.samples for end in sample.ends))
     reported_ends = [_array(vll for vll, _ in ends), _array(side for _, side in ends)]
     with connection.cursor() as clock, connection.cursor() as elsewhere:

@@ -1,4 +1,4 @@
-"""Passive frame loss: the customer's frames that entered at one end, compared with those that left.
+"""Passive frame loss: customer frames that entered at one end, compared with those that left at the other.
 
 Only buckets that were counted without a gap at both ends are compared. A bucket lasts 5 minutes, or an hour
 or a day if no shorter buckets are stored. Frames that the line's own policer dropped at the entrance exceeded
@@ -88,8 +88,9 @@ Counted = dict[int, tuple[EndCount, EndCount]]
 class Direction:
     """The frame counts of one direction.
 
-    ``policed``: frames beyond the profile that the policer dropped at the entrance. ``astray``: the most
-    frames that can count outside the range at one end, and inside the range at the other end.
+    ``policed``: frames that the policer dropped at the entrance because they exceeded the profile.
+    ``astray``: the largest possible number of frames that count outside the range at one end, and inside the
+    range at the other end.
     """
 
     sent: float = 0.0

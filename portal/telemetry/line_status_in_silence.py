@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 # The size of a portion: the number of 5-minute rows that one transaction reads, in about a second.
 ROWS_TOGETHER = 200_000
-# If more 5-minute buckets than this wait, the roll-up is too far behind to decide what is down.
+# If more 5-minute buckets wait for the roll-up, it is too far behind to decide which lines are down.
 _MOST_UNCOUNTED = 20_000
 _OTHER = {"a": "z", "z": "a"}
 _VERDICT = (
@@ -123,7 +123,7 @@ def _begin_again(silence_id: int, now: datetime) -> None:
     if not unread.exists():
         return
     with connection.cursor() as cursor:
-        # Wait for a roll-up that does not know the silence yet, so that its rows are read too.
+        # Wait until a roll-up that does not know the silence has committed, so that its rows are read.
         lock_roll_ups(cursor)
         silence = unread.select_for_update(skip_locked=True, no_key=True).first()
         if silence is None:
@@ -195,7 +195,8 @@ def _decide(silence: RouterSilence, span: Span, lines: Lines, now: datetime) -> 
     counts_as_down = not over and bool(down) and down[-1][1] >= now - FRESH
     turns = counts_as_down != silence.counts_as_down
     silence.counts_as_down = counts_as_down
-    # Save the verdict first. The next calls read it, also for lines with a second silent router.
+    # Save the verdict first. The next two calls read it: to update the status of lines, and for lines that
+    # have a second silent router.
     silence.save(update_fields=_VERDICT)
     turned = oper_statuses_refresh(router_id=silence.router_id, now=now) if turns else set()
     _rewrite(span, lines, dict.fromkeys(lines, changed), {}, turned)
@@ -212,10 +213,13 @@ def _lines_on(router_id: int) -> Lines:
 
 
 def _take(silence: RouterSilence, span: Span, most: int) -> tuple[list[datetime], bool]:
-    """Take at most ``most`` unjudged buckets off the list. Return their starts, and whether more exist."""
+    """Remove at most ``most`` unjudged buckets of the silence from the list. Return their starts, and whether
+    the list has more.
+    """
     starts = sorted(start for (start,) in rows_of(_TAKE, {"silence": silence.pk, "most": most}))
     if silence.until is not None and (silence.judged_until or span[0]) < silence.until:
-        # The silence is over. The verdict on its last whole bucket also applies to the rest after it.
+        # The silence is over. The verdict on its last whole bucket also applies to the rest of the silence
+        # after the bucket.
         starts = sorted({*starts, router_silences.last_five_minutes(span)})
     return starts, silence.unjudged.exists()
 
@@ -235,7 +239,7 @@ def _counted(router_id: int, starts: Sequence[datetime]) -> tuple[Spans, list[Sp
 
 
 def _uncounted(router_id: int, spans: Sequence[Span], now: datetime) -> list[tuple[UUID, datetime]]:
-    """Return line and start of completed 5-minute buckets of the router's lines that are not rolled up.
+    """Return line and start of the completed 5-minute buckets of this router that are not rolled up yet.
 
     Only buckets between the first and the last moment of ``spans`` are returned.
     """

@@ -12,7 +12,7 @@ from portal.inventory.models import Router, RouterSilence
 
 
 class AgentClock(models.Model):
-    """Data of the agent's last counter report: the offset of the router's clock, numbers of samples.
+    """Data of the agent's last counter report: the offset of the router's clock, and sample numbers.
 
     ``offset_ms``: portal time minus the time of the router's wall clock. ``sample_offset_ms``: portal time
     minus the time by which the samples are stored. ``boot_clocks``: see ``sample_times.BootClock``.
@@ -28,7 +28,7 @@ class AgentClock(models.Model):
     dropped = models.BigIntegerField(default=0)
     # The highest sample number received with this boot_id; null if unknown.
     newest_seq = models.BigIntegerField(null=True)
-    # The start of the bucket that is marked stale for the last reported ends, and a digest of these ends.
+    # The start of the 5-minute bucket marked as stale for the last reported ends, and a digest of these ends.
     marked_at = models.DateTimeField(null=True)
     marked_ends = models.CharField(max_length=32, default="", db_default="")
 
@@ -124,7 +124,8 @@ class FrozenMonth(models.Model):
 class OperInterval(models.Model):
     """The time during which a VLL in service had one oper status: ``[began_at, ended_at)``.
 
-    ``ended_at`` is null while the VLL has that status. A trigger on events maintains the rows.
+    ``ended_at`` is null while the VLL has that status. A trigger on events maintains the rows, so they always
+    agree with the events.
     """
 
     vll_id = models.UUIDField()

@@ -31,7 +31,7 @@ GRACE = timedelta(hours=1)
 def months_freeze(*, now: datetime) -> int:
     """Freeze each month (UTC) for which no samples are accepted any more. Return the number of frozen ends.
 
-    A second call adds nothing. There may be several such months, because the portal may have been down.
+    A second call adds nothing. All such months are frozen: the portal may have been down for several.
     """
     frozen = 0
     for month in months_unfrozen():

@@ -1,6 +1,7 @@
 """Storage of an agent's observations of its router and its VLL ends.
 
-The first report after a silence ends it. One statement stores a report that is equal to the last one.
+The first report after a silence ends the silence. Nearly all reports are equal to the last one: one statement
+stores such a report.
 """
 
 from datetime import datetime, timedelta
@@ -172,7 +173,7 @@ def _is_built_meanwhile(router: Router, report: ObservedReport) -> bool:
 
 
 def _polices_otherwise(router: Router, last: ObservedRouter | None, report: ObservedReport) -> bool:
-    """Return whether VPP can now police other kinds of ends than before, for example after an upgrade.
+    """Return whether VPP polices other kinds of ends than at the last report, for example after an upgrade.
 
     Return False for a router without lines in service.
     """
@@ -187,7 +188,7 @@ def _polices_otherwise(router: Router, last: ObservedRouter | None, report: Obse
 def _watches_otherwise(report: ObservedReport) -> bool:
     """Return whether the BFD settings in the agent's intent differ from the settings that should apply.
 
-    They differ after a change of the portal's setting, or of VPP's ability to watch paths.
+    They differ if the portal's setting was changed, or if VPP's ability to watch paths has changed.
     """
     if not report.vpp.connected or report.generation.stored is None:
         return False

@@ -1,4 +1,4 @@
-"""Operational status of lines, from the agents' observations of both ends and the age of these."""
+"""Operational status of lines, from the observations of both ends and the age of these observations."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -159,11 +159,13 @@ def ends_observed(
     found = _all_on(router) if router_changed else _with_changes(router, None if repeated else ends)
     if not found:
         return
-    # All processes lock lines in the same order, before their ends. Locked rows cannot change.
+    # All processes lock lines in the same order, and lines before their ends. The locked rows cannot change
+    # before the write.
     lines = lines_lock(found)
     ends_of = _ends_of(found)
     own_ends = [end for both in ends_of.values() for end in both if end.port__router_id == router.pk]
-    # If the report repeats the last one, only ends that have changed since then must be compared.
+    # If the report repeats the last one, its facts are stored already. Only ends that have changed since then
+    # must be compared.
     to_compare = {end.vll_id for end in own_ends if end.changed_since_report or not repeated}
     reported = {(end.vll, str(end.side)): end for end in ends} if to_compare else {}
     last_reports = _last_reports(ends_of)

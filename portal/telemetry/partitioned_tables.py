@@ -101,7 +101,7 @@ LOCK_TIMEOUT_MS = 2000
 
 
 def partitions_keep(*, now: datetime) -> None:
-    """Create the partitions of the next days, and drop partitions after the retention of their table.
+    """Create the partitions of the next days, and drop partitions older than their table's retention.
 
     Some partitions are kept at any age:
 
@@ -131,7 +131,8 @@ def _partitions_of(table: Table, now: datetime) -> None:
 def _drop(partition: Partition) -> None:
     """Drop a partition. If it is in use for longer than LOCK_TIMEOUT_MS, leave it for the next round.
 
-    A drop locks the whole table, and while it waits for its lock, other statements wait behind it.
+    Dropping a partition locks the whole table. While the drop waits for its lock, all other statements on the
+    table wait behind it.
     """
     try:
         with transaction.atomic(), connection.cursor() as cursor:

@@ -10,7 +10,7 @@ from portal.core.strict_json import Natural53, Uuid
 # The longest time that an accepted sample covers. Queries use it to find all samples that overlap a time.
 LONGEST_SAMPLE = timedelta(hours=1)
 
-# PostgreSQL's bigint and Go's int64. For a negative count, only its end is refused, not the report.
+# PostgreSQL's bigint and Go's int64. A negative count does not invalidate the report, only its end.
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Natural = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
@@ -72,7 +72,8 @@ class RouterCount(Struct, frozen=True, forbid_unknown_fields=True):
 class CounterSample(Struct, frozen=True, forbid_unknown_fields=True):
     """One interval, from_ms < t <= to_ms by the router's wall clock (milliseconds since the epoch).
 
-    ``from_uptime_ms`` and ``to_uptime_ms``: the same by the router's uptime; not in release 0.1.0.
+    ``from_uptime_ms`` and ``to_uptime_ms``: the same interval by the router's uptime. They are absent from
+    reports of release 0.1.0.
     """
 
     seq: Natural

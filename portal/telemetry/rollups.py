@@ -17,7 +17,7 @@ from portal.core.db.sessions import AdvisoryLock
 from portal.telemetry.partitioned_tables import FIVE_MINUTES, ROLLUPS, Table, partitions_ensure
 from portal.telemetry.reported_counters import LONGEST_SAMPLE
 
-# Agents report every 10 s. A sample that ended less than this time ago is not missing yet.
+# Agents measure every 10 s and report soon after. A sample counts as missing this time after its end.
 REPORTING_DELAY = timedelta(seconds=30)
 _BATCH = 2000
 COUNTS = tuple(
@@ -27,7 +27,8 @@ COLOURS = ("conform", "exceed", "violate")
 POLICED = tuple(
     f"{side}_{colour}_{what}" for side in "az" for colour in COLOURS for what in ("bytes", "packets")
 )
-# Frames that VPP dropped at an end, by direction. Null if no sample of the bucket has the count.
+# Frames that VPP dropped at an end: incoming frames, and frames that were to leave there. Null if no sample
+# of the bucket has the count.
 DROPS = tuple(f"{side}_{way}_drops" for side in "az" for way in ("in", "out"))
 COVERED = ("a_covered_ms", "z_covered_ms", "a_policed_ms", "z_policed_ms")
 # The most frames within the profile in one sample. Agents do not read the counters exactly at a bucket's
@@ -177,7 +178,8 @@ class RollUp:
     def run(self, *, now: datetime, most: int | None = None) -> int:
         """Count again every stale bucket that ended at least REPORTING_DELAY ago. Return their number.
 
-        Returns 0 while another process rolls up. ``most``: stop after about this many buckets.
+        Returns 0 while another process rolls up. ``most``: stop after about this many buckets, and leave the
+        rest to the next call.
         """
         taken = 0
         for table in self.tables:

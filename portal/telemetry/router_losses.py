@@ -95,7 +95,7 @@ def losses_insert(
 # COLUMNS, and whether any count is simulated.
 Rows = dict[tuple[int, str], tuple[Any, ...]]
 
-# Buckets (%(owners)s, %(starts)s) of any length. The counts of a sample are spread over its time.
+# Buckets (%(owners)s, %(starts)s) of any length, from samples. A sample's counts are spread evenly in time.
 _FROM_SAMPLES = """
 SELECT b.router_id, b.start_at, interface, sum(overlap_ms)::int AS covered_ms, {sums},
        max(buffers) AS buffers, min(buffers_free) AS buffers_free, bool_or(simulated) AS simulated
@@ -268,7 +268,10 @@ def _series(rows: Rows, interface: str, starts: range, columns: tuple[str, ...])
 
 
 def _together(column: str, counts: Iterable[float | None]) -> float | None:
-    """Merge a column: maximum of ``buffers``, minimum of ``buffers_free``, else sum; None without values."""
+    """Merge the values of a column: the maximum of ``buffers``, the minimum of ``buffers_free``, else a sum.
+
+    Return None if all values are None.
+    """
     known = [count for count in counts if count is not None]
     if not known:
         return None

@@ -36,7 +36,8 @@ log = logging.getLogger(__name__)
 _BEAT = timedelta(seconds=10)
 # The number of times per heartbeat that a process checks for a free thread.
 _CHECKS = 20
-# A gap up to this long, such as a restart, is no interruption: agents send lost reports again.
+# A gap of up to this length, such as a restart of the server, does not interrupt the uptime, because agents
+# send lost reports again.
 _RESTART = timedelta(seconds=30)
 _lock = threading.Lock()
 _answering = 0
@@ -171,7 +172,7 @@ def silences_forget(*, before: datetime) -> int:
 
 
 BUCKET = timedelta(minutes=5)
-# Samples may begin before and end after their bucket by this time. Agents' clocks differ slightly.
+# A sample may begin or end this long before or after its 5-minute bucket. Agents' clocks differ slightly.
 _BLUR = timedelta(seconds=30)
 
 
@@ -225,7 +226,7 @@ def down_in(
 def verdicts_on(silence: Span, *, forwarded: Sequence[Span], down: Sequence[Span]) -> list[Verdict]:
     """Return a line's status in each part of the silence.
 
-    The status is up while the line forwarded, down while a router counts as down, otherwise unknown.
+    The status is up while the line forwarded, down while one of its routers counts as down, else unknown.
     """
     parts: list[Verdict] = [(*span, OperStatus.UP) for span in within([silence], forwarded)]
     for quiet in without(silence, forwarded):

@@ -22,7 +22,8 @@ from portal.telemetry.reported_counters import CounterReport, CounterSample, Int
 _MS = timedelta(milliseconds=1)
 # If a clock differs from the portal's clock by more than this, it is wrong.
 MAX_OFFSET = timedelta(seconds=60)
-# If the router's clock differs by at most this, the portal uses it again. Reports may take this long.
+# If the router's clock differs from the portal's clock by at most this, the portal uses it again. Reports may
+# take this long to arrive.
 _EXACT_MS = 1_000
 # The limit matters only if a clock keeps jumping.
 _MOST_CLOCKS = 20
@@ -67,7 +68,7 @@ def _corrected(last: BootClock, report: CounterReport, uptime_ms: int, now_ms: i
     is_late = late_ms > MAX_OFFSET // _MS
     better_ms = _zero_ms(report, uptime_ms, now_ms)
     is_exact = abs(now_ms - report.sent_ms) <= _EXACT_MS
-    # A single late report may have waited somewhere. One that is too early proves a wrong zero.
+    # A single late report may have waited somewhere. A report that is too early proves a wrong zero.
     if (is_late and last.doubted) or (
         abs(better_ms - last.zero_ms) > _EXACT_MS and (is_exact or late_ms < -_EXACT_MS)
     ):

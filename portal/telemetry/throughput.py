@@ -65,7 +65,7 @@ def throughput(
     """
     step_s = step_for(since, until, step_s, now)
     with_p95 = since >= now - FIVE_MINUTES.retention
-    # The rows are read once, in the shorter bucket length, and merged for the longer buckets.
+    # The rows are read once, in the shorter of both bucket lengths. The longer buckets are merged from them.
     read_s = min(step_s, P95_BUCKET_S) if with_p95 else step_s
     starts = starts_of(since, until, step_s)
     widest = max(step_s, P95_BUCKET_S)
@@ -101,7 +101,10 @@ def step_for(
     now: datetime,
     tables: Sequence[Table] = TABLES,
 ) -> int:
-    """Return ``step_s``, or the shortest stored step up to MAX_POINTS. Raises RangeEmpty, StepRefused."""
+    """Return ``step_s``, or the shortest stored step with at most MAX_POINTS points.
+
+    Raises RangeEmpty or StepRefused.
+    """
     if since >= until:
         raise RangeEmpty
     range_s = (until - since).total_seconds()
@@ -153,7 +156,7 @@ _READ = ("a_in_bytes", "z_in_bytes", "a_covered_ms", "z_covered_ms", "simulated"
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """Incoming traffic (bit/s) at each end by 5-minute bucket, oldest first; None without samples.
+    """Incoming traffic (bit/s) at each end by 5-minute bucket, oldest first; None without samples in it.
 
     The last bucket is not complete. Its rate is the traffic divided by the time counted so far.
     """
@@ -194,7 +197,7 @@ ROLLED_UP_AFTER = timedelta(minutes=2)
 # The maximum number of rollup rows per response. PostgreSQL adds them up in a quarter of a second.
 _MOST_ROWS = 200_000
 
-# For a bucket that was counted in part, the sum has the line's rate in that part, as its own graph.
+# If only part of a bucket was counted for a line, the sum has its rate in that part, as the line's own graph.
 _SUMS = """
 SELECT extract(epoch FROM counted.start_at)::bigint,
        sum(CASE side WHEN 'a' THEN a_in_{counted} * {factor} * 1000 / nullif(a_covered_ms, 0)

@@ -71,7 +71,8 @@ def length(spans: Iterable[Span]) -> timedelta:
 class ServiceTime:
     """The time in service of a line. Times of suspension are part of it.
 
-    ``began`` is None if the line was never in service; ``ended`` is None while it may (again) be in service.
+    ``began`` is None if the line was never in service. ``ended`` is None while the line is in service or may
+    return to service.
     """
 
     began: datetime | None

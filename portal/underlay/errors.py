@@ -153,7 +153,9 @@ class TunnelWithinRouter(TransportRefused):
 
 
 class EncapsulationMissing(TransportRefused):
-    """The VPP of ``router`` does not support this transport: according to its agent, a plugin is missing."""
+    """The VPP of ``router`` does not support this transport: its agent reports that a plugin is not
+    loaded.
+    """
 
     obstacle = _("The VPP of {router} does not support {transport}: the plugin is missing.")
     router: Router
@@ -209,7 +211,9 @@ class EndpointMissing(TransportRefused):
 
 
 class EndpointUnrouted(TransportRefused):
-    """The agent of ``far`` reports no route to the loopback of ``router``, or one that drops packets."""
+    """The agent of ``far`` reports no route to the loopback of ``router``, or only a route that drops
+    packets.
+    """
 
     obstacle = _("{far} has no route to {address}, the tunnel endpoint of {router}, at the moment.")
     router: Router

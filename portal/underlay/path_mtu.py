@@ -60,7 +60,8 @@ class PathReport:
     def refusal(self, required: int) -> TransportRefused | None:
         """Return the reason why an IP packet of ``required`` bytes may be lost; None if the packet fits.
 
-        An unknown MTU is reported before a narrow path, because a smaller packet does not help then.
+        An unknown MTU is reported before a narrow path, because a smaller packet does not help while the MTU
+        is unknown.
         """
         if not self.links:
             return NoPath(a=self.a, z=self.z, family=self.family)

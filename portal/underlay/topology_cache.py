@@ -15,7 +15,7 @@ from portal.underlay.path_mtu import PathPolicy
 from portal.underlay.topology import Link, LinkSide, Router, Topology
 from portal.underlay.transport_selection import LineEnd
 
-# After an agent has been silent or without a VPP for this time, the MTUs that it observed do not count.
+# After an agent was silent or without a VPP for this time, the portal does not trust the MTUs it observed.
 SILENT_AFTER = timedelta(minutes=5)
 # A drained router advertises this metric for its links: the largest that still counts (IS-IS wide metrics,
 # RFC 5305; for OSPF, RFC 6987 uses 0xffff). Frames cross a drained router only if there is no other path, and
@@ -106,7 +106,7 @@ def line_ends(a_router: models.Router, z_router: models.Router) -> tuple[LineEnd
         return LineEnd(
             router=Router(id=router.pk, name=router.name, agent_observed=router.has_agent),
             loopbacks={f: address for f in Family if (address := router.loopback(f)) is not None},
-            # A portal of a newer release may have stored encapsulations that this release does not know.
+            # A newer release may have stored encapsulations that this release does not know or use.
             encapsulations=None if can is None else frozenset(each for each in Encapsulation if each in can),
             addresses=frozenset(a for pk, a in addresses if pk == router.pk) if reported else None,
             routes={a: reachable for pk, a, reachable in routes if pk == router.pk},

@@ -48,7 +48,9 @@ class TableRow:
 def read_table(
     data: bytes, *, columns: Collection[str], required: Collection[str], max_rows: int
 ) -> list[TableRow]:
-    """Return the rows like ``table_rows``, but raise the first refusal of any row: all rows or none."""
+    """Return the rows like ``table_rows``, but raise the first refusal of any row: the table is accepted as a
+    whole or not at all.
+    """
     rows = table_rows(data, columns=columns, required=required, max_rows=max_rows)
     for row in rows:
         for refusal in row.refusals:
@@ -93,7 +95,8 @@ def table_rows(
         if header is None:
             _header([], columns, required)
     except csv.Error:
-        # Report the row's first line: after an unclosed quotation mark, the cell has all further lines.
+        # Report the first line of the row: after an unclosed quotation mark, the cell contains all following
+        # lines of the file.
         raise errors.TableQuotes(line=begins) from None
     return rows
 
@@ -127,7 +130,7 @@ def _delimiter(text: str) -> str:
 
 
 def _trimmed(cell: str) -> str:
-    """Return the cell without invisible characters at both ends: spaces and zero-width characters."""
+    """Return the cell without invisible characters at both ends: all spaces and zero-width characters."""
     start, end = 0, len(cell)
     while start < end and _is_invisible(cell[start]):
         start += 1

@@ -12,7 +12,9 @@ _LONGEST = 100
 
 
 class _Plain(yaml.BaseLoader):
-    """A YAML loader of texts without aliases, with which a small file can expand to millions of nodes."""
+    """A YAML loader that keeps each scalar as text and refuses aliases. With aliases, a small file can expand
+    to millions of nodes.
+    """
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):

@@ -171,9 +171,9 @@ def watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator
     before = topology_when_all_report()
     yield
     off = lines_off_the_path(topology_when_all_report())
-    # Usually the underlay carries all lines after the change. Then the state before it does not matter.
+    # Usually the underlay carries all lines after the change; the state before it need not be checked.
     new = off - lines_off_the_path(before) if off else off
-    # Lock all lines at once, by id. Lines come after routers and links and before ports (ADR 76).
+    # Lock all lines at once, in the order of ids. Lines come after routers and links, before ports (ADR 76).
     noted = Vll.objects.filter(not_carried_since__isnull=False).values_list("pk", flat=True)
     lines_lock({*new, *noted})
     _settle(new, name, accepted=accepted, user=user, now=now)

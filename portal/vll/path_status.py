@@ -82,7 +82,8 @@ def lines_beyond(path: TunnelPath, ip_mtu: int) -> list[Vll]:
 
 
 def path_lines_on(router_id: int, paths: Collection[TunnelPath]) -> dict[PathKey, PathLine]:
-    """Return, for each path, an end on this router of a line whose tunnel both routers have confirmed.
+    """Return, for each path, one end on this router. Both routers have confirmed the tunnel of that end's
+    line.
 
     Paths without such an end are left out.
     """

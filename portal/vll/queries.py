@@ -180,7 +180,7 @@ _SETTLED = Q(status_revision=F("vll__revision")) & (
 def unconfirmed_ends() -> QuerySet[VllEnd]:
     """Select the unconfirmed ends of all routers.
 
-    Ends of finished lines and of new lines pending approval are left out, because no intent has them.
+    Ends of finished lines and of new lines whose order is pending approval are left out: no intent has them.
     """
     return (
         VllEnd.objects.exclude(vll__lifecycle__in=GONE)

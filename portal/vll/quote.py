@@ -418,7 +418,7 @@ def quote_change(
 
 
 def _check(found: Quote) -> None:
-    """Apply every rule whose prerequisites are met. Without a lock, check the leases, too."""
+    """Apply every rule whose prerequisites are met. Check the leases, too, if the caller does not lock."""
     spec, current, line = found.spec, found.current, found.line
     check_ports(
         found,

@@ -273,7 +273,7 @@ def unpoliced(end: VllEnd) -> Unpoliced | None:
     if seen is None:
         return Unpoliced.ROUTER_SILENT
     if seen.policing not in _PLACES:
-        # A portal of a newer release stored this value, which this release does not know.
+        # A newer release stored this value for a kind of policing that this release does not know.
         return Unpoliced.NOT_CONFIRMED
     if Policing(seen.policing).covers(Tagging(end.tagging)):
         return Unpoliced.NOT_CONFIRMED

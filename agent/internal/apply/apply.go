@@ -176,7 +176,8 @@ func (r *applying) read(ctx context.Context, batch []plan.Op) (this *round, err 
 	return this, err
 }
 
-// verified returns the operations for which the function verify returns no reason.
+// verified returns the operations for which the function verify returns no reason. All other operations
+// fail with their reason.
 func (r *applying) verified(ops []plan.Op, verify func(plan.Op) *plan.Reason) []plan.Op {
 	same := make([]plan.Op, 0, len(ops))
 	for _, op := range ops {

@@ -265,7 +265,7 @@ func (a *earlyPlan) wait() (Session, *observe.Snapshot, *plan.Plan, error) {
 	return a.session, a.snapshot, a.todo, a.err
 }
 
-// diff returns the result of plan.Diff with the settings and limits of this router.
+// diff returns the result of plan.Diff with the settings and limits of this router (see planBy).
 func (e *Engine) diff(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason) *plan.Plan {
 	return e.planBy(plan.Diff, in, s, journal, withheld)
 }
@@ -292,9 +292,10 @@ func (e *Engine) diffFor(
 	return e.planBy(e.lastClean.plan.ReplanFor(vlls), in, s, journal, withheld)
 }
 
-// planBy plans with the function do, which is plan.Diff or plans again after another plan. It uses the settings of
-// this router. It withholds ends that need more new interfaces than VPP has room for. If there were too many
-// interfaces, VPP would abort and all VLLs would fail.
+// planBy returns a plan of the function do. This function is plan.Diff, or it plans again after another
+// plan was carried out. planBy uses the settings of this router. It withholds ends that need more new
+// interfaces than VPP has room for. If there were too many interfaces, VPP would abort and all VLLs would
+// fail.
 func (e *Engine) planBy(
 	do plan.Planner, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason,
 ) *plan.Plan {

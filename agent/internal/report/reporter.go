@@ -241,7 +241,9 @@ func (r *Reporter) withoutVPP(status converge.Status) observedBody {
 		Schema: 1, BootID: r.bootID.String(), ObservationNumber: status.ObservationNumber, AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
 		Encapsulations: []string{}, Policing: string(observe.NoPolicing), Interfaces: []interfaceBody{}, Routes: []routeBody{},
 		Ends: []endBody{}, Paths: []pathBody{}, Circuits: []circuitBody{}, SetAside: setAsideOf(status), Labels: r.labels,
-		Freezes: true, LinkLossForwarding: true, // the portal requests these things only of agents that report them
+		// This agent has these abilities regardless of VPP and of the agent's configuration. The portal requests
+		// them only of agents that report them.
+		Freezes: true, LinkLossForwarding: true,
 	}
 }
 

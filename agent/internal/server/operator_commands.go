@@ -53,7 +53,7 @@ type DecidedBody struct {
 	Relabelled []RelabelledBody `json:"relabelled"` // the interfaces as they were before the decision
 }
 
-// claimOrRelease serves a claim or a release, which the function do of the engine carries out.
+// claimOrRelease handles a claim or a release. The engine's method in the argument do carries it out.
 func (s *Server) claimOrRelease(
 	do func(context.Context, intent.Key, string) ([]*plan.EndInterface, error),
 ) func(*http.Request, *claimOrReleaseBody) (any, *problem) {

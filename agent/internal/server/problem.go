@@ -99,9 +99,9 @@ func writeJSON(w http.ResponseWriter, body any) {
 // MaxBody is the size of the largest accepted body (bytes).
 const MaxBody = 32 << 20
 
-// maxBodies is the largest number of bodies in memory. Further requests wait. The handler of takes releases a body
-// before the requested work begins, because a trace or a calibration may take a minute and must not delay an
-// intent.
+// maxBodies is the largest number of bodies in memory. Further requests wait. A handler made by the
+// function takes releases a body before the requested work begins, because a trace or a calibration may
+// take a minute and must not delay an intent.
 const maxBodies = 2
 
 // responds returns a handler that writes the result of the function serve: the body of the response, or the reason

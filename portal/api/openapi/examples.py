@@ -244,7 +244,7 @@ class ExampleRequest:
 
 
 def examples(request: ExampleRequest) -> dict[str, str]:
-    """Return the example by language. LANGUAGES has the names of the languages."""
+    """Return the example in each language, by language. LANGUAGES has the languages' names."""
     return {"curl": curl(request), "python": python(request), "httpie": httpie(request)}
 
 

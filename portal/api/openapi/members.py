@@ -39,7 +39,9 @@ def component_of(schema: Schema) -> str:
 
 
 def resolved(schema: Schema, components: dict[str, Schema]) -> Schema:
-    """Return the component that the schema refers to; the schema itself for an array or without component."""
+    """Return the component that the schema refers to. If the schema is an array or refers to no component,
+    return the schema itself.
+    """
     if "items" in schema or not (name := component_of(schema)):
         return schema
     return components[name]

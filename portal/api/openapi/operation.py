@@ -1,4 +1,4 @@
-"""Parts of operations' schemas that drf-spectacular cannot derive from a view. All views get them."""
+"""Parts of operations' schemas that drf-spectacular cannot derive from a view; added for all views."""
 
 from typing import Any
 
@@ -91,11 +91,15 @@ class DocumentedOperation(AutoSchema):
         return super().get_summary() or first_paragraph.split(". ")[0].rstrip(".") or None
 
     def get_operation_id(self) -> str:
-        """Return the operation's id with ``_`` instead of dots, which most languages forbid in names."""
+        """Return the operation's id. Dots (as in ``vlls.csv``) become ``_``, because most languages forbid
+        dots in names.
+        """
         return super().get_operation_id().replace(".", "_")
 
     def get_auth(self) -> list[dict[str, Any]]:
-        """Return the alternative authentication methods, each with the scopes that a token needs."""
+        """Return the authentication methods, each with the scopes that a token needs. A client needs only one
+        of these methods.
+        """
         signed: list[dict[str, Any]] = super().get_auth()
         if not any(signed):
             return signed
@@ -104,8 +108,9 @@ class DocumentedOperation(AutoSchema):
     def _scopes(self) -> list[list[str]]:
         """Return the alternative lists of scopes. A token needs all scopes of one list.
 
-        They follow from BearerTokenAuthentication and the view's permissions. A view with ``noc_only`` checks
-        the role after it has found the object; such a view also needs the scope ``noc``.
+        The lists follow from BearerTokenAuthentication and from the view's permissions. A view with
+        ``noc_only`` checks the role only after it has found the object; such a view also needs the scope
+        ``noc``.
         """
         writes = self.method not in SAFE_METHODS and getattr(self.view, "writes", True)
         needed = getattr(self.view, "writes_with", None) if writes else None

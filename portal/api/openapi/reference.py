@@ -24,7 +24,8 @@ from portal.api.problem_details import entries
 from portal.core.http import absolute_url, public
 
 METHODS = ("get", "post", "put", "patch", "delete")
-# An operation of the schema, with method and path. Its operationId, a fragment in addresses, never changes.
+# An operation of the schema, with its method and path. Its operationId is its fragment in the address of its
+# group's page, and never changes.
 Operation = dict[str, Any]
 _PLACES = ("path", "query", "header")
 _VERBATIM = re.compile(r"(<pre\b.*?</pre>|<textarea\b.*?</textarea>)", re.DOTALL)
@@ -186,7 +187,7 @@ def _details(operation: Operation, shared: list[str], base_url: str) -> dict[str
 
 
 def _answer(status: str, response: dict[str, Any], shared: list[str]) -> dict[str, Any]:
-    """Return a response for success. ``component``: the name of its object if described separately."""
+    """Return the success response. ``component``: its object's name, if the page describes it separately."""
     components = document()["components"]["schemas"]
     media = _content(response)[1]
     schema = media.get("schema", {})

@@ -97,8 +97,9 @@ class IdentityNotVerified(APIException):
 class ProvesIdentity(BasePermission):
     """Refuses writes in a session if its user has not recently entered the password or a code.
 
-    Pages have the same rule (``portal.web.page.base.proves_identity``). The scopes of API tokens limit
-    them instead. A view lists methods in ``proves_identity_for`` if only some need the proof.
+    Pages have the same rule (``portal.web.page.base.proves_identity``). API tokens are not affected: their
+    scopes limit them instead. A view in which only some methods need the proof lists them in
+    ``proves_identity_for``.
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:
@@ -116,7 +117,7 @@ _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 @reauthentication_required
 def _require_proof(request: HttpRequest) -> HttpResponse:
-    """Raise ReauthenticationRequired if no password or code was entered recently. Ignore the response."""
+    """Raise ReauthenticationRequired if no password or code was entered recently. The result is unused."""
     return HttpResponse()
 
 
@@ -158,7 +159,7 @@ def _check_may_write(token: ApiToken, request: Request) -> None:
         if needed not in token.scopes:
             raise PermissionDenied(needs_scope(needed))
         return
-    # A former member of the NOC may have a token with the scope ``noc``, which must not be sufficient.
+    # A former member of the NOC may still have a token with the scope ``noc``. It must not be sufficient.
     enough = {Scope.ORDER, Scope.NOC} if token.user.is_noc else {Scope.ORDER}
     if not enough & set(token.scopes):
         raise PermissionDenied(_("This API token may only read. Use one with the scope order or noc."))

@@ -1,4 +1,7 @@
-"""Conditional requests (RFC 9110, section 13): ETags, and PATCH with the document that a client has read."""
+"""Conditional requests (RFC 9110, section 13): strong ETags, and the statuses 304, 412 and 428.
+
+A PATCH may send back the document that was read: members that equal the object's values have no effect.
+"""
 
 import hashlib
 import json
@@ -37,7 +40,7 @@ class PreconditionRequired(APIException):
 
 
 def etag_of(document: Any) -> str:
-    """Return the strong validator of a JSON document. It is equal only for documents with equal bytes."""
+    """Return the strong validator of a JSON document. Only documents with equal bytes have the same one."""
     return quote_etag(hashlib.sha256(JSONRenderer().render(document)).hexdigest()[:32])
 
 
@@ -85,11 +88,11 @@ REQUESTED = "requested_"
 
 
 def changed_members(body: Any, document: Any, serializer: serializers.Serializer[Any]) -> dict[str, Any]:
-    """Return the members of ``body`` that differ from ``document``. Without any, the view changes nothing.
+    """Return the members of ``body`` that differ from ``document``.
 
-    ``document`` is what GET returns now. ``serializer`` lists the members that a client may change. A
-    read-only member may be sent unchanged. Raises DRF's ValidationError if a read-only member differs from
-    the document, or if the body is not a JSON object.
+    If the result is empty, the view changes nothing. ``document`` is what GET returns now. ``serializer``
+    lists the members that a client may change. A read-only member may be sent unchanged. Raises DRF's
+    ValidationError if a read-only member differs from the document, or if the body is not a JSON object.
 
     Some documents have a member ``requested_x`` (the ordered value) next to ``x`` (the allocated value). If
     ``body`` has ``requested_x``, the client orders the value of ``requested_x``. Then ``x`` must equal either
@@ -137,5 +140,5 @@ def _compared(
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Return whether two values are the same JSON. For Python's ``==``, true equals 1, and 7.0 equals 7."""
+    """Return whether two values are equal as JSON. In Python, ``True == 1`` and ``7.0 == 7``."""
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -36,7 +36,7 @@ class AnotherIsRunning(APIException):
 
 
 class _Limited(Iterator[str]):
-    """The lines of text of a response. They occupy a slot until the last was read or ``close`` was called.
+    """The lines of text of a response. They occupy a slot until the last line is read or ``close`` is called.
 
     Django calls ``close`` at the end of the response, even if the client disconnects. This class is not a
     generator: a generator that is closed before its first line never runs its cleanup. If a response is lost

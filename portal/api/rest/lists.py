@@ -1,4 +1,7 @@
-"""Lists: their pages (portal.core.db.row_conditions) and filters, and lists that are read in parts."""
+"""Lists: their pages (portal.core.db.row_conditions) and filters, and lists that are read in parts.
+
+Unknown filters are refused: if the portal ignored a filter, the client would get too many rows.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -330,5 +333,8 @@ FoundLineFilters = filters_of(
 
 
 def _with_end(*conditions: Q, **more: Any) -> Exists:
-    """Return a condition for VLLs with such an end. A join would list a VLL twice if both ends match."""
+    """Return a condition for VLLs that have an end with these conditions.
+
+    This is a subquery, because a join would list a VLL twice if both of its ends match.
+    """
     return Exists(VllEnd.objects.filter(*conditions, vll=OuterRef("pk"), **more))

@@ -88,7 +88,7 @@ class StrictDegreesField(serializers.FloatField):
             self.fail("not_a_number")
         if isinstance(data, float) and not isfinite(data):
             self.fail("not_a_number")
-        # Limit the number, so that the Decimal stays short. No permitted degrees are that large.
+        # Limit the number to one million, so that the Decimal stays short. Permitted degrees are smaller.
         return round(Decimal(repr(max(-1e6, min(1e6, data)))), 6)
 
 
@@ -154,7 +154,7 @@ class StrictSerializer(serializers.Serializer[Any]):
 def validated(kind: type[serializers.BaseSerializer[Any]], data: Any, **more: Any) -> dict[str, Any]:
     """Return the body or query, validated by the serializer ``kind``. Raises ValidationError.
 
-    An empty parameter of a query is an empty value. REST framework by default treats it as missing.
+    An empty parameter of a query is validated as an empty value. By default, DRF treats it as missing.
     """
     serializer = kind(data=data.dict() if isinstance(data, QueryDict) else data, **more)
     check(serializer)

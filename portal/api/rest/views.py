@@ -69,7 +69,7 @@ class ConditionalRetrieveView(VisibleRowView[Row]):
         found = self.get_object()
         document = self.get_serializer(found).data
         etag = etag_of(document)
-        # Caches must revalidate: routers report every 10 s, and an older state would mislead readers.
+        # Caches must always revalidate: routers report every 10 s, and an older state would mislead readers.
         headers = {"ETag": etag, "Cache-Control": "private, no-cache", **self.retrieved_headers(found)}
         if get_conditional_response(request._request, etag=etag, response=None) is None:
             return Response(document, headers=headers)
@@ -83,7 +83,9 @@ class ConditionalRetrieveView(VisibleRowView[Row]):
 
 
 def confirmed(request: Request, rows: Any) -> Any:
-    """Return the rows that the caller may see. With a replica, first read memberships from the primary."""
+    """Return the rows that the caller may see. If a replica exists, first read the caller's memberships from
+    the primary.
+    """
     return rows.confirmed_to(caller(request)) if replica.exists() else rows
 
 

@@ -34,7 +34,8 @@ def run_sql(app: str, name: str) -> RunSQL:
 
 _EVERY_S = 0.1
 _QUERY_SHOWN = 80
-# LEFT JOIN: pg_blocking_pids returns 0 for a prepared transaction, which pg_stat_activity lacks.
+# LEFT JOIN, because a prepared transaction has no process: pg_blocking_pids returns 0, and pg_stat_activity
+# has no row.
 _HOLDERS = """
 SELECT holder.pid, coalesce(nullif(application_name, ''), backend_type), usename, host(client_addr), state,
        extract(epoch FROM clock_timestamp() - xact_start), query

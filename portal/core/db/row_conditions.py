@@ -1,4 +1,4 @@
-"""Conditions on rows: the tenant scope, which is the first filter for a user; lists of values; and pages.
+"""Conditions on rows: the tenant scope (the first filter of all queries for a user), value lists, pages.
 
 With keyset pagination, a page starts after the last row of the previous page, so all pages cost the same. An
 ordering is a tuple of columns as in ``order_by``. It must be a total order: its columns are never null, and

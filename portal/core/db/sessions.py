@@ -59,7 +59,8 @@ def connect_directly() -> None:
 
 @contextmanager
 def pipelined() -> Iterator[None]:
-    """Send the statements of the block without waiting for each result. Its end waits for all results.
+    """Send the statements of the block without waiting for each result. The block's end waits for all
+    results.
 
     If a statement fails, the server skips the following statements, and the block raises Django's error. A
     read of rows inside the block waits for its statement and all earlier statements. Use this function only

@@ -17,7 +17,8 @@ OFF = "off"
 class PathWatch(NamedTuple):
     """BFD settings (RFC 5880).
 
-    A router sends a packet every ``interval_ms``. ``multiplier`` missing packets in a row: the path is down.
+    A router sends a packet every ``interval_ms``. A path is down after ``multiplier`` missing packets in a
+    row.
     """
 
     interval_ms: int

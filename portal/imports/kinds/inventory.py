@@ -1,4 +1,6 @@
-"""Imports of inventory rows. The columns are derived from ``portal.inventory.kinds``."""
+"""Imports of sites, routers, backbone links, customers and ports. The columns are derived from
+``portal.inventory.kinds``.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime

@@ -92,7 +92,7 @@ class Kind(ABC):
     batch: ClassVar[int] = 200
 
     def may_import(self, actor: Actor) -> bool:
-        """Return whether the actor may import this kind, by the rule of the page for a single object."""
+        """Return whether the actor may import this kind, by the rule of the page that creates one object."""
         return permissions.may_run_the_network(actor.user)
 
     def name(self, values: RowValues) -> str:

@@ -1,4 +1,4 @@
-"""Imports of lines. Each row becomes an order, with the rules, approval and test of the page."""
+"""Imports of lines. Each row becomes an order, with the same rules, approval and test as on a page."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -28,7 +28,7 @@ def _vlan(cell: str, column: str) -> Any:
 
 
 def _lifecycle(cell: str, column: str) -> None:
-    """Refuse a line that has ended. The portal's list has such lines, and nobody orders them again."""
+    """Refuse a line that has ended. The portal's list has such lines; nobody wants to order them again."""
     if cell in TERMINAL_LIFECYCLES:
         raise LineIsOver(lifecycle=cell, field=column)
 

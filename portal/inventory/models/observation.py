@@ -1,4 +1,4 @@
-"""Observations of agents. They are never stored together with declared facts."""
+"""Observations of agents. Declared facts are in other models, and are never merged with them in storage."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -97,7 +97,7 @@ class RouterSilence(models.Model):
     # The parts of the silence without a sign of life, if longer than LONGLINE_SILENCE_IS_DOWN_S: [[from, to],
     # ...].
     down_spans = models.JSONField(default=list)
-    # Whether the silence is now in one of the ``down_spans``. Lines that end here then count as down.
+    # Whether the silence is now in one of the ``down_spans``. The router's lines then count as down.
     counts_as_down = models.BooleanField(default=False)
     # The whole silence must be judged again from its beginning.
     judge_again = models.BooleanField(default=False)

@@ -43,7 +43,7 @@ class Site(models.Model):
 
 
 class Router(models.Model):
-    """A VPP router. Only a router with an ``agent_url`` can have ends; tunnels can cross any router."""
+    """A VPP router. VLLs can end only on routers with an ``agent_url``. Tunnels can cross any router."""
 
     name = models.CharField(max_length=63, unique=True, validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z")])
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="routers")
@@ -67,9 +67,10 @@ class Router(models.Model):
     drained_since = models.DateTimeField(null=True, blank=True)
     # Since when the portal sends the router no intent. Orders wait.
     locked_since = models.DateTimeField(db_column="held_since", null=True, blank=True)
-    # Since when nothing is changed on the router, until a review of the differences (RouterFreeze).
+    # Since when nothing is changed on the router. An operator must acknowledge the differences
+    # (RouterFreeze).
     frozen_since = models.DateTimeField(null=True, blank=True)
-    # Since when removals do not wait for the router's confirmation. A dead router is under maintenance.
+    # Since when removals do not wait for the router's confirmation. A dead router is also under maintenance.
     dead_since = models.DateTimeField(null=True, blank=True)
     # Since when the router is kept for the record only.
     retired_at = models.DateTimeField(null=True, blank=True)
@@ -162,7 +163,9 @@ class RouterEnrolment(models.Model):
 
 
 class RouterCertificate(models.Model):
-    """A certificate of a router's agent. Each report looks it up, so a revocation counts immediately."""
+    """A certificate of a router's agent. The portal looks it up for each report, so that a revocation takes
+    effect immediately.
+    """
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="certificates")
     serial = models.CharField(max_length=40, unique=True)
@@ -170,7 +173,8 @@ class RouterCertificate(models.Model):
     issued_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
-    # The enrolment that issued it, one certificate each; null if the command line or a renewal did.
+    # The enrolment that issued it; null for the command line or a renewal. An enrolment issues one
+    # certificate.
     enrolment = models.OneToOneField(RouterEnrolment, on_delete=models.PROTECT, null=True)
     # The certificate itself, for an agent that crashed before it stored its certificate.
     der = models.BinaryField(null=True)

@@ -1,4 +1,7 @@
-"""The routers that need an intent, and the claim by which one worker at a time sends it."""
+"""The routers that need an intent, and the claim by which one worker at a time sends it.
+
+A worker claims a router by compare-and-swap. It never has the router for longer than a claim lasts.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,7 +27,7 @@ LONGEST_RETRY = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to work on a router. ``failures``: the number of failed attempts in a row before it.
+    """The right to work on a router. ``failures``: consecutive failed attempts before this claim.
 
     ``wanted``: the value of RouterConvergence.wanted at the claim. An intent made under this claim contains
     at least the changes that this number counts.

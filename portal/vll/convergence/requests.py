@@ -57,7 +57,7 @@ def another_intent_is_wanted(router_id: int) -> bool:
 
 
 def intents_renew(router_ids: Iterable[int]) -> None:
-    """Send new intents to these routers, whose content changed without a new revision of a line."""
+    """Send new intents to these routers: the content changed without a new revision of a line."""
     routers = sorted(set(router_ids))
     intents_want(_locked(routers))
     converge_routers(routers)

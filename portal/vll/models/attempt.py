@@ -25,7 +25,8 @@ class Attempt(models.Model):
 
     router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="attempts", db_index=False)
     outcome = models.CharField(max_length=15, choices=Outcome)
-    # A digest of the wanted state without its generation; "": nothing was sent, or the row is older.
+    # A digest of the wanted state, without its generation; "": nothing was sent, or the row predates the
+    # column.
     content_sha256 = models.CharField(max_length=64, default="", db_default="")
     # The agent's answer (provisioning.convergence) or problem document; {"error": "..."} without one.
     answer = models.JSONField()
@@ -66,9 +67,11 @@ class RouterConvergence(models.Model):
     retry_at = models.DateTimeField(null=True)
     last_error = models.TextField(blank=True)
     last_answered_at = models.DateTimeField(null=True)
-    # When a worker queries the router about unconfirmed ends next; null: now. A change can make it earlier.
+    # When a worker queries the router about unconfirmed ends next; null: now. A change can cause an earlier
+    # query.
     next_query_at = models.DateTimeField(null=True, db_column="ask_at")
-    # Whether a change has occurred since the claim, for which unconfirmed ends may have waited.
+    # Whether a change has occurred since a worker claimed the router. Unconfirmed ends may have waited for
+    # the change.
     changed = models.BooleanField(default=False, db_default=False)
     # Increased when the intent changes without an order, and when the NOC wants it sent again.
     wanted = models.BigIntegerField(default=0, db_default=0)

@@ -33,7 +33,8 @@ class TunnelPath(models.Model):
     mean_us = models.PositiveIntegerField(null=True)
     max_us = models.PositiveIntegerField(null=True)
 
-    # The transport of the probe, a tunnel only for test frames at both routers; "": no probe.
+    # The transport of the probe; "": no probe. Both routers must have the probe, which is a tunnel only for
+    # test frames.
     probe_transport = models.CharField(max_length=10, blank=True, default="", db_default="")
     # The revision of the probe, increased with each change; 0 if there never was a probe.
     probe_revision = models.PositiveIntegerField(default=0, db_default=0)

@@ -220,7 +220,7 @@ class VllEnd(models.Model):
     inner_vlan = models.PositiveSmallIntegerField(null=True)
     exact_match = models.BooleanField(default=True)
     tunnel_address = models.GenericIPAddressField(null=True)
-    # The tags of the interfaces before adoption, which a release of the line restores; "" for none.
+    # The interfaces' tags before adoption, which the router restores after a release of the line; "": none.
     access_tag_before = models.CharField(max_length=63, blank=True, default="", db_default="")
     tunnel_tag_before = models.CharField(max_length=63, blank=True, default="", db_default="")
 

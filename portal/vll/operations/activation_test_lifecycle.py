@@ -29,7 +29,7 @@ from portal.vll.states import AdminStatus, Lifecycle, OrderAction
 
 # The duration of a worker's claim, longer than a test. After that time another worker takes over.
 CLAIM = timedelta(seconds=60)
-# The pause after a test that could not be carried out. It doubles each time, up to LONGEST_WAIT.
+# The pause after a test that could not be carried out. It doubles after each attempt, up to LONGEST_WAIT.
 TRY_AGAIN = timedelta(seconds=2)
 LONGEST_WAIT = timedelta(minutes=5)
 
@@ -293,7 +293,8 @@ def _sends_test_frames(router: Router) -> bool:
 
 
 def interruption_begins(vll: Vll, now: datetime) -> datetime | None:
-    """Return when a test begins to interrupt this line; None if the line is not active: it carries nothing.
+    """Return when a test begins to interrupt this line; None if the line is not active. A line that is not
+    active carries nothing anyway.
 
     The time of an interruption is an upper bound: the portal starts the clock before it sends the request to
     the routers, and stops the clock after their answers.

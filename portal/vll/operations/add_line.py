@@ -1,4 +1,4 @@
-"""Order a new VLL: look for an equal order, check the specification, lease resources and write the rows.
+"""Order a new VLL: find an equal order, check the specification, lease resources and write the rows.
 
 Tasks then configure the routers.
 """

@@ -119,7 +119,7 @@ def adoption_differences(line: FoundLine, order: Order, ports: FoundPorts) -> li
 
 
 def found_port(end: FoundEnd, *, customer: Customer | None, user: User, now: datetime) -> Port:
-    """Return the port of a found end. A port without a customer, or a new one, belongs to ``customer``.
+    """Return the port of a found end. A port without a customer, or a new port, is given to ``customer``.
 
     Raises FoundPortOfAnother. Raises FoundPortUnknown if the port does not exist, and ``customer`` is None or
     VPP does not report the speed.
@@ -177,7 +177,9 @@ class AdoptionOutcome:
 
 @transaction.atomic
 def line_adopt(*, user: User, adoption: Adoption, now: datetime) -> Order:
-    """Order both routers to take over this line. Raises a DomainError, and then changes nothing."""
+    """Order both routers to take over this line. Raises a DomainError, and changes nothing, if a rule forbids
+    it.
+    """
     [outcome] = lines_adopt(user=user, wanted=[adoption], now=now)
     if outcome.order is None:
         assert outcome.refusal is not None  # noqa: S101 - it is one or the other

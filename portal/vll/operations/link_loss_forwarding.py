@@ -35,7 +35,7 @@ from portal.vll.states import IN_SERVICE, AdminStatus, Handover, Lifecycle
 # shut down for the time CALM, the required time starts at the shortest value again.
 LONGEST_UP = timedelta(minutes=5)
 CALM = timedelta(hours=1)
-# The time in which a port that is set up may negotiate its link. Then a missing link counts as lost.
+# The time for a port to negotiate its link after it is set up. Only then does a missing link count as lost.
 SETTLING = timedelta(seconds=60)
 # If the far end's router is silent for this time, the port is set up: it must not stay down permanently.
 FORGOTTEN = timedelta(minutes=5)
@@ -96,7 +96,7 @@ class EndLink:
     def _may_settle(self, timing: Timing, set_up_at: datetime | None) -> bool:
         """Return whether the link may be missing only because the port was just set up again.
 
-        True for a loss that began until SETTLING after ``set_up_at``, or less than ``timing.down`` before it.
+        True for a loss that began up to SETTLING after ``set_up_at``, or less than ``timing.down`` before it.
         """
         if set_up_at is None or self.since is None:
             return False

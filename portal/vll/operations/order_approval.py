@@ -95,7 +95,7 @@ def state_of(plan: PlanResult, *, now: datetime) -> PlanState:
 def plan_check(order: Order, plan_id: UUID, *, now: datetime) -> None:
     """Check that this is a finished and valid plan of the order, with answers from all routers.
 
-    Raises PlanIsStale, PlanIsIncomplete. A refusal in the plan is not checked: the approval raises it.
+    Raises PlanIsStale, PlanIsIncomplete. A refusal in the plan is not raised here, but by the approval.
     """
     plan = order.plans.filter(pk=plan_id).first()
     if plan is None or state_of(plan, now=now) != PlanState.READY:

@@ -25,7 +25,8 @@ from portal.vll.path_status import PathKey, lines_beyond, paths_in_use
 # The interval between measurements of round trips on each path.
 ROUND_TRIPS_EVERY = timedelta(minutes=1)
 _AT_ONCE = 1000
-# Only transports that a VNI identifies. A GRE tunnel would need a key or addresses that a line may need.
+# Only transports that a VNI identifies. A GRE tunnel would take a key or an address pair that a line may
+# need.
 _PROBES = (Encapsulation.VXLAN, Encapsulation.GENEVE)
 
 
@@ -82,7 +83,9 @@ def _add_new(used: Mapping[PathKey, int], now: datetime) -> None:
 
 
 def _store(chosen: Sequence[UUID], changes: Callable[[TunnelPath], bool]) -> None:
-    """Read the rows again under a lock, because a probe may have ended, and apply the changes."""
+    """Read the rows again under a lock and apply the changes, because a probe may have ended since the first
+    read.
+    """
     columns = ["in_use", "needed_ip_mtu", "probe_transport", "probe_revision", "probe_due_at"]
     for at in range(0, len(chosen), _AT_ONCE):
         with transaction.atomic():
@@ -120,7 +123,7 @@ def _can(router: Router) -> set[str]:
     return set(seen.encapsulations or ()) if seen is not None and seen.probes else set()
 
 
-# The duration of a worker's claim, longer than sending frames. Then another worker takes over.
+# The duration of a worker's claim, longer than sending the frames. After it, another worker takes over.
 CLAIM = timedelta(seconds=60)
 BLACK_HOLE, BLACK_HOLE_GONE = "black_hole", "black_hole_gone"
 
@@ -184,14 +187,15 @@ def path_probe_claim(path_id: UUID, *, now: datetime) -> TunnelPath | None:
 def largest_frame(path: TunnelPath) -> int:
     """Return the size of the largest test frame in the probe, in bytes.
 
-    In the probe's tunnel, the IP packet of this frame is as large as the largest of the lines on the path.
+    In the probe's tunnel, the IP packet of this frame is as large as the largest IP packet of the lines on
+    the path.
     """
     return path.needed_ip_mtu - _overhead(path)
 
 
 @transaction.atomic
 def path_probe_finish(probed: TunnelPath, findings: Findings, *, now: datetime) -> None:
-    """Store the results of the test frames on ``probed``, and announce the start or end of a black hole.
+    """Store the test frames' results on the path ``probed``. Announce the start or end of a black hole.
 
     Results for an older revision of the probe are ignored.
     """

@@ -19,7 +19,7 @@ from portal.vll.states import CALLED_OFF, AdminStatus, Handover, OrderAction, Or
 
 @transaction.atomic
 def order_retry(*, user: User, order: Order, now: datetime) -> Order:
-    """Create and return a new order, whose ``retry_of`` is the failed one. An add also gets a new VLL.
+    """Create and return a new order, whose ``retry_of`` is the failed order. An add also gets a new VLL.
 
     A failed order leaves nothing behind, so the same values can be ordered again. A removal cannot be
     retried: it continues even if the NOC has ended its order. A failed adoption cannot be retried either,

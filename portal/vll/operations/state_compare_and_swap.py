@@ -68,7 +68,7 @@ def order_move(order: Order, state: str, *, now: datetime, actor: str = "", **al
 
 
 def lifecycle_move(vll: Vll, lifecycle: str, *, now: datetime, actor: str = "", **also: Any) -> None:
-    """Move a VLL to the state ``lifecycle``, and write the columns of ``also`` in the same statement.
+    """Move a VLL to the life cycle state ``lifecycle``. The same statement writes the columns of ``also``.
 
     Raises ForbiddenTransition, ConcurrentChange.
     """

@@ -1,4 +1,7 @@
-"""Ends on routers: the answers about them, and tombstones of ends that have left a router."""
+"""Ends on routers: the routers' answers about them, and tombstones of ends that have left a router.
+
+A tombstone says what may remain on the router. Leases are released when nothing can remain there.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -106,7 +106,7 @@ def freeze_acknowledge(*, router: Router, user: User, now: datetime) -> None:
 def freeze_reported(*, router: Router, report: FreezeReport | None, now: datetime) -> None:
     """Process the freeze in an agent's report.
 
-    ``report``: a freeze by the portal or by an operator on the router, which may have ended; or None.
+    ``report``: a freeze by the portal or by an operator on the router, which may have ended; None: no freeze.
     """
     locked = _lock(router)
     if report is not None:
@@ -146,7 +146,7 @@ def _kept(router: Router, report: FreezeReport, now: datetime) -> None:
             freeze.kept_since = now
             freeze.save(update_fields=["kept_since"])
     elif not (report.over and freeze.acknowledged_by) and not _open(router).exists():
-        # The freeze was closed because it seemed unknown to the agent, or a user reviewed it too early.
+        # The portal closed it because it seemed unknown to the agent, or a user reviewed it too early.
         freeze.kept_since, freeze.ended_at, freeze.closed_at, freeze.acknowledged_by = now, None, None, ""
         freeze.save(update_fields=["kept_since", "ended_at", "closed_at", "acknowledged_by"])
         _began(freeze, actor="", now=now)

@@ -108,10 +108,10 @@ _SHOW, _PICK = "show", "pick_"
 
 
 class InterfaceInput(forms.TextInput):
-    """A text input with a list of the interfaces that ``router`` reports below it.
+    """A text input, and below it a list of the interfaces that ``router`` reports.
 
-    The list appears when the user has entered the router. With htmx it appears immediately, and without
-    JavaScript after the user presses a button.
+    The user chooses an interface from the list, or types its name. The list appears when the user has entered
+    the router. With htmx it appears immediately, and without JavaScript after the user presses a button.
     """
 
     def __init__(self, router_field: str) -> None:

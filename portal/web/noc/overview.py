@@ -72,7 +72,10 @@ _FIGURES = (HealthState.UP, HealthState.DEGRADED, HealthState.DOWN, HealthState.
 
 @requires(permissions.may_run_the_network)
 def wall(request: SignedInRequest) -> HttpResponse:
-    """Show the wall view. A request of htmx gets only the live part, which shows the time of its data."""
+    """Show the wall view. A request of htmx gets only the live part.
+
+    The live part is sent at each poll, because it shows the time of its data.
+    """
     template = "noc/_wall.html" if request.htmx else "noc/wall.html"
     return render(request, template, _wall_context())
 

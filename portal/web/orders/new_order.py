@@ -1,4 +1,4 @@
-"""The pages to order a VLL, and to reserve its resources before."""
+"""The pages to order a VLL, and to list, create, renew and release reservations."""
 
 from dataclasses import replace
 from typing import Any

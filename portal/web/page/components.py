@@ -35,7 +35,7 @@ def read_arguments(
 
 
 class _Column(NamedTuple):
-    """A column. ``number``: the class of columns with numbers, or "". ``css``: the classes of its cells."""
+    """A column. ``number``: the class of columns with numbers, or "". ``css``: its cells' class attribute."""
 
     label: SafeString
     number: str
@@ -169,7 +169,7 @@ def card(
 def fold(
     content: str, title: Any, *, id: str = "", body: str | None = None, open: bool | str = False
 ) -> SafeString:
-    """Return a card that can be unfolded. ``id``: its HTML id. Otherwise as ``card``, but without ``css``."""
+    """Return a card to fold, initially unfolded if ``open``. ``id``: its HTML id. ``body``: see ``card``."""
     return format_html(
         '<details class="card ll-fold"{}{}><summary class="card-header">'
         '<h2 class="card-title">{}</h2>{}</summary>{}</details>',

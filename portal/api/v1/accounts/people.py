@@ -131,7 +131,7 @@ class MailsSerializer(StrictSerializer):
     noc = _wanted("Orders to approve, overdue orders, drift; for NOC staff.")
 
     def get_fields(self) -> Any:
-        """Return a field for each group of the caller. In the schema, without a caller, return all fields."""
+        """Return a field for each group of the caller; for all groups if there is no caller (schema)."""
         fields = super().get_fields()
         reader = getattr(self.context.get("request"), "user", None)
         if not isinstance(reader, User):

@@ -1,4 +1,7 @@
-"""API tokens, and the objects that were created with a token or by a person."""
+"""API tokens, and the objects that were created with a token or by a person.
+
+The secret of a token is only in the response to its creation.
+"""
 
 from typing import Any
 

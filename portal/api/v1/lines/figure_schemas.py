@@ -277,7 +277,7 @@ class RangeQuery(serializers.Serializer[Any]):
         return {"from": InstantField(required=False), **super().get_fields()}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Return ``since``, ``until``, ``now`` and other values. Raises ValidationError above 400 days."""
+        """Return ``since``, ``until``, ``now`` and others. Raises ValidationError for more than 400 days."""
         now = clock.now()
         until = attrs.pop("to", now)
         since = attrs.pop("from", until - self.default_span)

@@ -29,7 +29,7 @@ JOB_STATUS: dict[str, str] = {
     OrderState.REJECTED: "failed",
     OrderState.CANCELLED: "cancelled",
 }
-# ``waiting``: the router has not received this revision. ``undone``: the job ended without success.
+# ``waiting``: the router has not received this end's wanted revision. ``undone``: the job did not succeed.
 WAITING, UNDONE = "waiting", "undone"
 STEP_STATUS = [
     WAITING,
@@ -65,7 +65,7 @@ class JobSerializer(serializers.Serializer[Order]):
 
     @extend_schema_field({"enum": sorted(set(JOB_STATUS.values())), "type": "string"})
     def get_status(self, order: Order) -> str:
-        # A newer release may have stored an unknown state. Such an order has not ended.
+        # A newer release may have stored a state unknown to this release. Such an order has not ended.
         return JOB_STATUS.get(order.state, "running")
 
     @extend_schema_field({"type": ["string", "null"], "format": "date-time"})

@@ -79,7 +79,7 @@ def _of_line(
 ) -> dict[str, Any]:
     """Return ``read(vll=vll, ...)`` with the query of the request, which ``kind`` validates.
 
-    It may be read from a replica. The line and its prefetched rows come from the primary.
+    ``read`` may use a replica. The line and its prefetched rows come from the primary.
     """
     query = _query(kind, request)
     return from_replica(request, lambda: read(vll=vll, **query))

@@ -1,6 +1,6 @@
-"""The lines and orders of the user: lists, orders of new lines, their validation, and changes of a line.
+"""The lines and orders of the user: lists, CSV, orders of new lines, their validation, changes of a line.
 
-Sizes in bytes, rates in bit/s.
+Sizes are in bytes, rates in bit/s. Complete lists are streamed as CSV, row by row.
 """
 
 from collections.abc import Iterator
@@ -167,7 +167,7 @@ class VllsCsvView(generics.ListAPIView[Vll]):
 
 
 def _rows(request: Request, lines: QuerySet[Vll]) -> Iterator[list[object]]:
-    """Yield the heading, then one row for each VLL. They may be read from a replica."""
+    """Yield the heading, then one row for each VLL. The rows may come from a replica."""
     read = partial(from_replica, request)
     yield [
         *("id", "customer", "description", "created_at", "lifecycle", "decommission_at"),

@@ -97,7 +97,8 @@ def visible_line(request: Request, pk: UUID, *prefetched: str) -> Vll:
 
 OUTER_VLAN: dict[str, Any] = {
     "oneOf": [
-        # No bounds: ``validate`` accepts a number outside the bounds and reports it as a reason.
+        # The schema has no bounds for these numbers: ``validate`` accepts a number outside the bounds and
+        # reports it as a reason.
         {"type": "integer", "description": f"{MIN_VLAN} to {MAX_VLAN}"},
         {"type": "string", "enum": ["any"]},
     ]
@@ -198,13 +199,18 @@ _ORDER_ADD = OrderAddSerializer()
 
 
 def requested_order(body: Any) -> dict[str, Any]:
-    """Return the body of ``POST /api/v1/vlls`` as arguments of ``order_add``. Raises ValidationError."""
+    """Return the body of ``POST /api/v1/vlls`` as the arguments of ``order_add``.
+
+    Raises DRF's ValidationError.
+    """
     requested: dict[str, Any] = _ORDER_ADD.run_validation(body)
     return requested
 
 
 class OrderListSerializer(serializers.ListSerializer[Order]):
-    """A list of orders. One query finds out which people may still place their order pending approval."""
+    """A list of orders. For all orders pending approval, one query finds out whether the people who ordered
+    may still order.
+    """
 
     def to_representation(self, data: Any) -> Any:
         orders = list(data)

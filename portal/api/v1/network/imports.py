@@ -304,7 +304,9 @@ def _as_json(request: Request, table: bytes) -> dict[str, Any]:
 
 
 def _actor(request: Request, kind: Kind) -> Actor:
-    """Return the caller as an actor. Raises PermissionDenied if the caller may not import this kind."""
+    """Return the caller as an actor with its API token. Raises PermissionDenied if the caller may not import
+    this kind.
+    """
     actor = Actor(user=caller(request), token=token_of(request))
     if not kind.may_import(actor):
         if kind.may_import(Actor(user=actor.user)):

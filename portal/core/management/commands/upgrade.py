@@ -128,6 +128,7 @@ class _NamedMigrate(migrate.Command):
         if action == "apply_start":
             self.at = f"migration {migration}"
         elif action == "apply_success":
-            # At the end, Django's post_migrate signal creates triggers, permissions and content types.
+            # After the last migration, the signal post_migrate creates triggers, permissions and content
+            # types.
             self.at = f"the steps after migration {migration}"
         super().migration_progress_callback(action, migration, fake)
