@@ -72,10 +72,10 @@ class Bookings:
     def release(self, *, owner: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
         """Release an owner's bookings, except at ``kept_at`` (side, router id). Repeats have no effect."""
         rows = self.model.objects.filter(owner=owner).order_by(self.place, "side")
-        columns = ("pk", "side", self.router, self.place, self.amount)
-        for pk, side, router, place, amount in rows.values_list(*columns):
-            if (side, router) not in kept_at and self.model.objects.filter(pk=pk).delete()[0]:
-                self.add(place, -amount)
+        for row in rows.values("pk", "side", self.router, self.place, self.amount):
+            kept = (row["side"], row[self.router]) in kept_at
+            if not kept and self.model.objects.filter(pk=row["pk"]).delete()[0]:
+                self.add(row[self.place], -row[self.amount])
 
 
 # One statement, to save round trips. The constraint port_bandwidth_is_never_overbooked limits the sum by the

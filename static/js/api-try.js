@@ -14,8 +14,8 @@
     stored.set("sessionStorage", KEY, token.value ? JSON.stringify({ user, token: token.value }) : null);
   };
   const kept = () => {
-    const found = JSON.parse(stored.get("sessionStorage", KEY) ?? "{}");
-    return found.user === settings.dataset.user ? found.token : "";
+    const found = stored.parsed("sessionStorage", KEY);
+    return found?.user === settings.dataset.user ? found.token : "";
   };
   const choice = () => settings.querySelector('input[name="try-as"]:checked').value;
   const offer = () => { settings.querySelector("[data-token]").hidden = choice() !== "token"; };

@@ -53,7 +53,7 @@
   };
 
   // A submitted form is lost only if the response is the sign-in page or the refusal of an outdated token.
-  const kept = JSON.parse(stored.get("sessionStorage", KEY));
+  const kept = stored.parsed("sessionStorage", KEY);
   const isRefusal = Boolean(document.querySelector("[data-form-refused]"));
   if (kept && (!reader || isRefusal)) {
     write({ ...kept, refused: true });

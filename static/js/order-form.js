@@ -50,7 +50,7 @@
     stored.set("sessionStorage", KEPT, JSON.stringify(values));
   };
   const bringBack = () => {
-    const values = new Map(JSON.parse(stored.get("sessionStorage", KEPT) ?? "[]"));
+    const values = new Map(stored.parsed("sessionStorage", KEPT) ?? []);
     for (const control of written()) {
       const value = values.get(control.name);
       if (value === undefined) continue;

@@ -8,6 +8,14 @@ const stored = {
       return null;
     }
   },
+  // The value that was stored as JSON; null if there is none, or if it cannot be read.
+  parsed: (area, key) => {
+    try {
+      return JSON.parse(window[area].getItem(key));
+    } catch {
+      return null;
+    }
+  },
   set: (area, key, value) => {
     try {
       if (value === null) window[area].removeItem(key);

@@ -123,12 +123,6 @@ func describe(r *server.ReasonBody) string {
 
 func moment(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC3339) }
 
-// shownLine is the response about a line. Portal hides the undecoded member of the same name.
-type shownLine struct {
-	server.LineBody
-	Portal *portalView `json:"portal"`
-}
-
 // portalView is the part of the portal's view of a line that is printed.
 type portalView struct {
 	Description, Customer, Lifecycle, Verdict string
@@ -151,9 +145,11 @@ func runLine(ctx context.Context, args []string, stdout io.Writer) error {
 	return call(ctx, flags, "/v1/line?of="+url.QueryEscape(of), nil, stdout, printLine)
 }
 
-func printLine(w io.Writer, l *shownLine) {
+func printLine(w io.Writer, l *server.LineBody) {
 	fmt.Fprintf(w, "line     %s\n", l.VLL)
-	if p := l.Portal; p != nil {
+	var p *portalView
+	// The portal may be of another release. If its part cannot be read, the state of the router is shown alone.
+	if err := json.Unmarshal(l.Portal, &p); err == nil && p != nil {
 		fmt.Fprintf(w, "         %s, of %s, %s, %.10g Mbit/s\n%s\n", cmp.Or(p.Description, "-"), p.Customer, p.Lifecycle, float64(p.CIRBPS)/1e6, p.Verdict)
 	} else {
 		fmt.Fprintf(w, "portal   %s\n", l.PortalError)
@@ -181,8 +177,8 @@ func printLine(w io.Writer, l *shownLine) {
 			fmt.Fprintf(w, "  differs: %s of %s is %q and not %q\n", d.Field, d.Object, d.Actual, d.Desired)
 		}
 	}
-	if l.Portal != nil {
-		printChecks(w, l.Portal.Checks)
+	if p != nil {
+		printChecks(w, p.Checks)
 	}
 }
 

@@ -138,7 +138,7 @@ def _remove(request: SignedInRequest, kind: Kind, ids: dict[str, int]) -> HttpRe
         else:
             messages.success(request, _("Removed."))
             return redirect(f"web:noc-{kind.slug}")
-    # allauth repeats the request after the password, and its response then has another address than this page.
+    # allauth repeats the request after the password. The response then comes from another address.
     address = reverse(f"web:noc-{kind.slug}-remove", args=[row.pk])
     context = {"row": row, "refusal": refusal, "action_url": address}
     return _page(request, "noc/inventory_remove.html", kind, context, status=CONFLICT if refusal else None)
