@@ -17,16 +17,30 @@ from devstack.folders import RUN
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
 from devstack.process import Family
 from devstack.routers import netns, vpp
+from devstack.routers.vpp import Vpp
 from devstack.routers.vpp_network import UNI, VppDataplane
 from devstack.traffic import Wire
 from tests.lab.abilities import Ability, missing
 from tests.lab.customers import Customer, connect_memif
-from tests.lab.vpp_leftovers import traces
 from tests.stacks import AS_TESTED, REPORT_INTERVAL_S
 
 MEMIF_PORTS = ("memif1/0", "memif2/0")
+TUNNELS = ("show vxlan tunnel", "show geneve tunnel", "show gre tunnel")
 _report = pytest.StashKey[list[str]]()
 _skipped = pytest.StashKey[str]()
+
+
+def traces(vpp: Vpp) -> dict[str, object]:
+    """Return interfaces, their modes (l3, l2 xconnect ...) and every kind of tunnel."""
+    # The names begin in the first column of `show interface`.
+    lines = vpp.show("show interface").splitlines()[1:]
+    names = sorted(line.split()[0] for line in lines if line and not line[0].isspace())
+    modes = [line.strip() for line in vpp.show("show mode").splitlines()]
+    return {
+        "interfaces": names,
+        "modes": sorted(mode for mode in modes if any(f" {name} " in f" {mode} " for name in names)),
+        "tunnels": [vpp.show(command).strip() for command in TUNNELS],
+    }
 
 
 @dataclass(frozen=True, slots=True)

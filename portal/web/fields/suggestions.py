@@ -191,4 +191,4 @@ def reported_list(field: str, router_field: str, router: Router | None) -> SafeS
         "router": router,
         "reported": [] if router is None else reported_interfaces(router),
     }
-    return render_to_string("noc/_reported_interfaces.html", context)
+    return render_to_string("noc/inventory/_reported_interfaces.html", context)

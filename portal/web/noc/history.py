@@ -226,7 +226,7 @@ def page(request: SignedInRequest) -> HttpResponse:
         "whats": sorted(((name, str(WHAT[name])) for name in MODELS), key=lambda each: each[1]),
         "keep": urlencode({name: value for name, value in (("what", what), ("by", by)) if value}),
     }
-    return render(request, "noc/audit.html", context)
+    return render(request, "noc/history/audit.html", context)
 
 
 def _rows(entries: list[Entry]) -> list[dict[str, Any]]:
@@ -299,4 +299,4 @@ def _page(
     if row is None and not found:
         raise Http404
     context = {"kind": kind, "row": row or pk, "history": found}
-    return render(request, "noc/history.html", context)
+    return render(request, "noc/history/history.html", context)

@@ -95,7 +95,7 @@ def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
     """Show an import."""
     this = get_object_or_404(imports(request.user), pk=import_id)
     # The refused rows need no separate check: they change only together with the counts in the live part.
-    live = render_to_string("noc/_import_live.html", {"this": this}, request)
+    live = render_to_string("noc/imports/_import_live.html", {"this": this}, request)
     kind = KINDS[this.kind]
     may_import = kind.may_import(Actor(user=request.user))
     # Cells and messages contain text from the file, which may include personal data.
@@ -109,7 +109,7 @@ def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
         "every": "2s" if this.is_running else "",
         "may_import": may_import,
     }
-    return render(request, "noc/_import.html" if request.htmx else "noc/import.html", context)
+    return render(request, "noc/imports/_import.html" if request.htmx else "noc/imports/import.html", context)
 
 
 @requires(permissions.may_run_the_network)
@@ -184,7 +184,7 @@ def _listing(request: SignedInRequest, kind: Kind, refusal: str = "") -> HttpRes
         "max_rows": MAX_ROWS,
         "max_mib": MAX_BYTES // 2**20,
     }
-    return render(request, "noc/imports.html", context, status=_UNPROCESSABLE if refusal else 200)
+    return render(request, "noc/imports/imports.html", context, status=_UNPROCESSABLE if refusal else 200)
 
 
 def _csv(name: str, rows: Any) -> StreamingHttpResponse:

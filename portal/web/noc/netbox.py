@@ -51,11 +51,11 @@ def page(request: SignedInRequest) -> HttpResponse:
         "lines": lines_in_error()[:LINES_SHOWN],
     }
     part = {
-        "live": render_to_string("noc/_netbox_live.html", context, request),
+        "live": render_to_string("noc/netbox/_netbox_live.html", context, request),
         "every": "2s" if NetboxRun.objects.filter(finished_at=None).exists() else "15s",
         "may_apply": permissions.may_remove_from_the_network(request.user),
     }
-    return render(request, "noc/_netbox.html" if request.htmx else "noc/netbox.html", part)
+    return render(request, "noc/netbox/_netbox.html" if request.htmx else "noc/netbox/netbox.html", part)
 
 
 @requires(permissions.may_remove_from_the_network)

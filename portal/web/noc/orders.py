@@ -138,7 +138,7 @@ def orders_pending_approval(request: SignedInRequest) -> HttpResponse:
     """Show all orders that wait for approval, newest first."""
     pending = queries.orders(request.user).filter(state=OrderState.PENDING_APPROVAL)
     page = newest_first(pending, by="ordered_at", after=request.GET.get("after", ""))
-    return render(request, "noc/orders.html", {"page": page})
+    return render(request, "noc/orders/orders.html", {"page": page})
 
 
 @requires(permissions.may_run_the_network)
@@ -164,7 +164,7 @@ def plan(request: SignedInRequest, order_id: UUID) -> HttpResponse:
     context = _plan_part(order)
     if request.method != "POST" and context["plan_state"] == PlanState.UNDER_WAY:
         return HttpResponse(status=HTTP_NO_CHANGE)
-    return render(request, "noc/_plan.html", {"order": order, **context})
+    return render(request, "noc/orders/_plan.html", {"order": order, **context})
 
 
 @requires(permissions.may_run_the_network)
@@ -260,7 +260,7 @@ def _page(
         "ending": ending or ForceEndForm(),
         **_plan_part(order),
     }
-    return render(request, "noc/order.html", context, status=status)
+    return render(request, "noc/orders/order.html", context, status=status)
 
 
 def _plan_part(order: Order) -> dict[str, Any]:

@@ -25,16 +25,16 @@ SHOWN = 50
 @requires(permissions.may_run_the_network)
 def overview(request: SignedInRequest) -> HttpResponse:
     """Show the active alarms, unacknowledged alarms first, and the kinds of alarms that are not active."""
-    return _alarms(request, "noc/_alarms.html" if request.htmx else "noc/overview.html")
+    return _alarms(request, "noc/alarms/_alarms.html" if request.htmx else "noc/overview.html")
 
 
 def alarm_list(request: SignedInRequest) -> HttpResponse:
     """Return the live part of the page. htmx gets it after an action on an alarm in the list."""
-    return _alarms(request, "noc/_alarms.html", with_messages=True)
+    return _alarms(request, "noc/alarms/_alarms.html", with_messages=True)
 
 
 def _alarms(request: SignedInRequest, template: str, **context: bool) -> HttpResponse:
-    alarms = render_to_string("noc/_alarm_list.html", _context(), request)
+    alarms = render_to_string("noc/alarms/_list.html", _context(), request)
     return render(request, template, {"alarms": alarms, **context})
 
 

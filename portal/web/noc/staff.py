@@ -89,7 +89,7 @@ def person(request: SignedInRequest, user_id: int) -> HttpResponse:
         "may_manage": permissions.may_manage_people(request.user),
         "role_form": NocRoleForm(initial={"role": found.noc_role}),
     }
-    return render(request, "noc/person.html", context)
+    return render(request, "noc/staff/person.html", context)
 
 
 @requires(permissions.may_manage_people)
@@ -115,7 +115,7 @@ def close(request: SignedInRequest, user_id: int) -> HttpResponse:
     found, now = get_object_or_404(User, pk=user_id), clock.now()
     made = made_by(found, viewer=request.user, now=now)
     if request.method != "POST":
-        return render(request, "noc/close_account.html", {"person": found, "made": made})
+        return render(request, "noc/staff/close_account.html", {"person": found, "made": made})
     with result_message(
         request, done=gettext("The account is closed. Its sessions, API tokens and password no longer work.")
     ):
@@ -142,7 +142,7 @@ def second_factor(request: SignedInRequest, user_id: int) -> HttpResponse:
     """Ask for confirmation (GET), or reset the second factor of an account (POST)."""
     found = get_object_or_404(User, pk=user_id)
     if request.method != "POST":
-        return render(request, "noc/reset_second_factor.html", {"person": found})
+        return render(request, "noc/staff/reset_second_factor.html", {"person": found})
     second_factor_reset(person=found)
     messages.success(request, gettext("The second factor and its recovery codes are gone."))
     return redirect("web:noc-person", user_id=user_id)
@@ -154,4 +154,4 @@ def _staff(request: SignedInRequest, form: StaffForm, status: int | None = None)
         "may_manage": permissions.may_manage_people(request.user),
         "form": form,
     }
-    return render(request, "noc/staff.html", context, status=status)
+    return render(request, "noc/staff/staff.html", context, status=status)

@@ -107,7 +107,7 @@ def listing(request: SignedInRequest) -> HttpResponse:
         "lines": [(line, netbox.of(line)) for line in lines],
         "keep": found.keep,
     }
-    return render(request, "noc/found_lines.html", context)
+    return render(request, "noc/adoption/found_lines.html", context)
 
 
 _UNPROCESSABLE = 422
@@ -141,7 +141,7 @@ def adopt(request: SignedInRequest, circuit_id: int) -> HttpResponse:
             return redirect("web:vll", vll_id=order.vll_id)
     status = _UNPROCESSABLE if form.is_bound else 200
     context = {"line": line, "form": form, "refusal": refusal, "netbox": netbox}
-    return render(request, "noc/adopt.html", context, status=status)
+    return render(request, "noc/adoption/adopt.html", context, status=status)
 
 
 @requires(permissions.may_let_go, of=visible_vll)
@@ -326,7 +326,7 @@ def _page(
         "most": MOST_ADOPTIONS,
         "query": request.GET.urlencode(),
     }
-    return render(request, "noc/adopt_several.html", context, status=status)
+    return render(request, "noc/adoption/adopt_several.html", context, status=status)
 
 
 def _name(line: FoundLine) -> str:

@@ -270,7 +270,7 @@ def _page(
         .select_related("operator_state")
         .order_by("-raised_at", "-id")[:BEFORE_SHOWN],
     }
-    return render(request, "noc/alarm.html", context, status=UNPROCESSABLE if wrong else None)
+    return render(request, "noc/alarms/alarm.html", context, status=UNPROCESSABLE if wrong else None)
 
 
 def _lines(request: SignedInRequest, alarm: Alarm) -> Page | None:
@@ -302,7 +302,7 @@ def alarm_history(request: SignedInRequest) -> HttpResponse:
         "keep": urlencode({name: text for name in _kept(form) if (text := request.GET.get(name))}),
     }
     return render(
-        request, "noc/alarm_history.html", context, status=None if form.is_valid() else UNPROCESSABLE
+        request, "noc/alarms/alarm_history.html", context, status=None if form.is_valid() else UNPROCESSABLE
     )
 
 

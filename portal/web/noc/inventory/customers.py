@@ -132,7 +132,7 @@ def page(request: SignedInRequest, customer_id: int) -> HttpResponse:
         "reports": _first(reports.order_by("reported_at")),
         "may_remove": permissions.may_remove_from_the_network(request.user),
     }
-    return render(request, "noc/customer.html", context)
+    return render(request, "noc/inventory/customer.html", context)
 
 
 @requires(permissions.may_run_the_network)
@@ -156,7 +156,7 @@ def lines(request: SignedInRequest, customer_id: int) -> HttpResponse:
         "keep": f"health={health.value}" if health else "",
         "last_month": last_month(clock.now()),
     }
-    return render(request, "noc/customer_lines.html", context)
+    return render(request, "noc/inventory/customer_lines.html", context)
 
 
 @requires(permissions.may_remove_from_the_network)

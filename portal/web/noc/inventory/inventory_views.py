@@ -64,7 +64,10 @@ def listing(request: SignedInRequest, kind: Kind) -> HttpResponse:
         for row in found.rows
     ]
     return _page(
-        request, "noc/inventory_list.html", kind, {"rows": rows, "page": found, "filtered": matching}
+        request,
+        "noc/inventory/list.html",
+        kind,
+        {"rows": rows, "page": found, "filtered": matching},
     )
 
 
@@ -141,7 +144,7 @@ def _remove(request: SignedInRequest, kind: Kind, ids: dict[str, int]) -> HttpRe
     # allauth repeats the request after the password. The response then comes from another address.
     address = reverse(f"web:noc-{kind.slug}-remove", args=[row.pk])
     context = {"row": row, "refusal": refusal, "action_url": address}
-    return _page(request, "noc/inventory_remove.html", kind, context, status=CONFLICT if refusal else None)
+    return _page(request, "noc/inventory/remove.html", kind, context, status=CONFLICT if refusal else None)
 
 
 def _half_written(request: SignedInRequest, form: type[VersionedForm]) -> VersionedForm | None:
@@ -178,7 +181,7 @@ def _form(
     context = {"form": form, "row": row, "version": version, "facts": facts}
     if kind.losses is not None and row is not None:
         context["losses"] = kind.losses(row, clock.now())
-    return _page(request, "noc/inventory_form.html", kind, context, status=status)
+    return _page(request, "noc/inventory/form.html", kind, context, status=status)
 
 
 def _page(

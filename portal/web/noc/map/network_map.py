@@ -300,6 +300,6 @@ def page(request: SignedInRequest) -> HttpResponse:
         "shown": LINKS_SHOWN,
         "more": len(links) > LINKS_SHOWN,
     }
-    context["drawing"] = render_to_string("noc/_map_drawing.html", context, request)
-    context["facts"] = render_to_string("noc/_map_facts.html", context, request)
-    return render(request, "noc/_map.html" if request.htmx else "noc/map.html", context)
+    context["drawing"] = render_to_string("noc/map/_drawing.html", context, request)
+    context["facts"] = render_to_string("noc/map/_facts.html", context, request)
+    return render(request, "noc/map/_map.html" if request.htmx else "noc/map/map.html", context)

@@ -92,4 +92,4 @@ def _page(
         "refusal": refusal,
         "may_accept": may_accept,
     }
-    return render(request, "noc/drain.html", context, status=CONFLICT if refusal else None)
+    return render(request, "noc/routers/drain.html", context, status=CONFLICT if refusal else None)

@@ -355,4 +355,4 @@ def _page(
         "costs": transport_costs(router),
         "certificates": router.certificates.order_by("-issued_at"),
     }
-    return render(request, "noc/router.html", context, status=UNPROCESSABLE if refused else None)
+    return render(request, "noc/routers/router.html", context, status=UNPROCESSABLE if refused else None)
