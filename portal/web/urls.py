@@ -5,8 +5,7 @@ from django.urls import URLPattern, include, path
 from portal.web import documentation, lists_and_search, overview, port_page, webhooks
 from portal.web.account import account, tokens
 from portal.web.lines import activation_tests, diagnosis, line_changes, line_page
-from portal.web.noc import history, imports, netbox, orders, staff
-from portal.web.noc import overview as noc_overview
+from portal.web.noc import history, imports, netbox, orders, staff, wall_and_pools
 from portal.web.noc.adoption import found_lines
 from portal.web.noc.alarms import alarm_views
 from portal.web.noc.inventory import customers, inventory_views
@@ -30,8 +29,8 @@ def _pages_of(kind: Kind) -> list[URLPattern]:
 
 
 _NOC_PAGES = [
-    path("", noc_overview.overview, name="noc"),
-    path("wall/", noc_overview.wall, name="noc-wall"),
+    path("", alarm_views.overview, name="noc"),
+    path("wall/", wall_and_pools.wall, name="noc-wall"),
     path("alarms/history/", alarm_views.alarm_history, name="noc-alarm-history"),
     path("alarms/<uuid:alarm_id>/", alarm_views.page, name="noc-alarm"),
     path("alarms/<uuid:alarm_id>/acknowledge/", alarm_views.acknowledge, name="noc-alarm-acknowledge"),
@@ -42,7 +41,7 @@ _NOC_PAGES = [
     path("map/", network_map.page, name="noc-map"),
     path("netbox/", netbox.page, name="noc-netbox"),
     path("netbox/run/", netbox.run, name="noc-netbox-run"),
-    path("pools/", noc_overview.pool_page, name="noc-pools"),
+    path("pools/", wall_and_pools.pool_page, name="noc-pools"),
     path("found-lines/", found_lines.listing, name="noc-found-lines"),
     path("found-lines/adopt/", found_lines.adopt_several, name="noc-adopt-several"),
     path("found-lines/adopt/sheet.csv", found_lines.sheet, name="noc-adoption-sheet"),

@@ -71,7 +71,7 @@ def test_the_list_says_how_many_lines_of_whom(isp: Isp, alice: User, browser: Cl
 
 
 def test_the_list_is_bounded_and_its_counts_are_whole(isp: Isp, browser: Client, monkeypatch: Any) -> None:
-    monkeypatch.setattr("portal.web.noc.overview.SHOWN", 2)
+    monkeypatch.setattr("portal.web.noc.alarms.alarm_views.SHOWN", 2)
     Router.objects.update(locked_since=clock.now())
     shown = noc_page(browser)
     assert shown.count("is locked, frozen or under maintenance Nothing is sent to it.") == 2

@@ -12,6 +12,7 @@ from django.contrib import messages
 from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -20,7 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.accounts.people import noc_staff
-from portal.alarms import operations, queries
+from portal.alarms import operations, queries, sentences
 from portal.alarms.affected_lines import lines_behind
 from portal.alarms.kinds import Kind
 from portal.alarms.models import Alarm
@@ -34,11 +35,54 @@ from portal.inventory.models import Router
 from portal.vll import queries as lines
 from portal.web.fields.base import LookupField, TablerForm
 from portal.web.fields.moments import MomentField
-from portal.web.noc import overview
 from portal.web.page.base import SignedInRequest, requires, result_message
 from portal.web.page.list_filters import newest_first
 
 _MORNING = time(8, 0)
+# The maximum number of alarms in each list. The counts include all alarms, and the history lists all.
+SHOWN = 50
+
+
+@requires(permissions.may_run_the_network)
+def overview(request: SignedInRequest) -> HttpResponse:
+    """Show the active alarms, unacknowledged alarms first, and the kinds of alarms that are not active."""
+    return _alarms(request, "noc/alarms/_alarms.html" if request.htmx else "noc/alarms/overview.html")
+
+
+def alarm_list(request: SignedInRequest) -> HttpResponse:
+    """Return the live part of the page. htmx gets it after an action on an alarm in the list."""
+    return _alarms(request, "noc/alarms/_alarms.html", with_messages=True)
+
+
+def _alarms(request: SignedInRequest, template: str, **context: bool) -> HttpResponse:
+    alarms = render_to_string("noc/alarms/_list.html", _context(), request)
+    return render(request, template, {"alarms": alarms, **context})
+
+
+def _context() -> dict[str, Any]:
+    now = clock.now()
+    up, last = queries.tally(now), queries.last_round()
+    unacknowledged = sum(each.unacknowledged for each in up)
+    acknowledged = sum(each.acknowledged for each in up)
+    silenced = sum(each.silenced for each in up)
+    unchecked = last.unchecked_kinds if last else []
+    return {
+        "last": last,
+        "late": queries.is_late(last, now),
+        "unchecked": [sentences.kind_label(kind) for kind in unchecked],
+        "unacknowledged": queries.unacknowledged(now)[:SHOWN] if unacknowledged else [],
+        "unacknowledged_count": unacknowledged,
+        "acknowledged": queries.acknowledged(now)[:SHOWN] if acknowledged else [],
+        "acknowledged_count": acknowledged,
+        "silenced": queries.silenced(now)[:SHOWN] if silenced else [],
+        "silenced_count": silenced,
+        "shown": SHOWN,
+        "in_order": [
+            kind.label for kind in Kind if kind not in {each.kind for each in up} and kind not in unchecked
+        ]
+        if last
+        else [],
+    }
 
 
 class AcknowledgeForm(TablerForm):
@@ -236,7 +280,7 @@ def _back(request: SignedInRequest, alarm: Alarm) -> HttpResponse:
     if request.POST.get("back") != "list":
         return redirect("web:noc-alarm", alarm_id=alarm.pk)
     if request.htmx:
-        return overview.alarm_list(request)
+        return alarm_list(request)
     return redirect("web:noc")
 
 

@@ -1,15 +1,14 @@
-"""The NOC's overview with the active alarms, also for a screen on a wall, and the free part of each pool."""
+"""The NOC's alarms and lines on a screen on the wall, and the free part of each pool."""
 
 from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
 from portal.accounts import permissions
-from portal.alarms import queries, sentences
-from portal.alarms.kinds import Kind, Severity
+from portal.alarms import queries
+from portal.alarms.kinds import Severity
 from portal.allocation.pool_usage import pools
 from portal.core import clock
 from portal.core.reader_texts import count_text
@@ -18,54 +17,10 @@ from portal.vll.models import Order, Vll
 from portal.vll.states import Lifecycle, OrderState
 from portal.web.page.base import SignedInRequest, requires
 
-# The maximum number of alarms in each list. The counts include all alarms, and the history lists all.
-SHOWN = 50
-
-
-@requires(permissions.may_run_the_network)
-def overview(request: SignedInRequest) -> HttpResponse:
-    """Show the active alarms, unacknowledged alarms first, and the kinds of alarms that are not active."""
-    return _alarms(request, "noc/alarms/_alarms.html" if request.htmx else "noc/overview.html")
-
-
-def alarm_list(request: SignedInRequest) -> HttpResponse:
-    """Return the live part of the page. htmx gets it after an action on an alarm in the list."""
-    return _alarms(request, "noc/alarms/_alarms.html", with_messages=True)
-
-
-def _alarms(request: SignedInRequest, template: str, **context: bool) -> HttpResponse:
-    alarms = render_to_string("noc/alarms/_list.html", _context(), request)
-    return render(request, template, {"alarms": alarms, **context})
-
-
-def _context() -> dict[str, Any]:
-    now = clock.now()
-    up, last = queries.tally(now), queries.last_round()
-    unacknowledged = sum(each.unacknowledged for each in up)
-    acknowledged = sum(each.acknowledged for each in up)
-    silenced = sum(each.silenced for each in up)
-    unchecked = last.unchecked_kinds if last else []
-    return {
-        "last": last,
-        "late": queries.is_late(last, now),
-        "unchecked": [sentences.kind_label(kind) for kind in unchecked],
-        "unacknowledged": queries.unacknowledged(now)[:SHOWN] if unacknowledged else [],
-        "unacknowledged_count": unacknowledged,
-        "acknowledged": queries.acknowledged(now)[:SHOWN] if acknowledged else [],
-        "acknowledged_count": acknowledged,
-        "silenced": queries.silenced(now)[:SHOWN] if silenced else [],
-        "silenced_count": silenced,
-        "shown": SHOWN,
-        "in_order": [
-            kind.label for kind in Kind if kind not in {each.kind for each in up} and kind not in unchecked
-        ]
-        if last
-        else [],
-    }
-
-
 # The number of alarms that fit on a screen 768 pixels high, in letters that are legible from five metres.
 WORST_SHOWN = 6
+
+
 # The large figures. UNKNOWN is shown only if there are lines of unknown health.
 _FIGURES = (HealthState.UP, HealthState.DEGRADED, HealthState.DOWN, HealthState.UNKNOWN)
 
