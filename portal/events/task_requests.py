@@ -30,8 +30,8 @@ log = logging.getLogger(__name__)
 
 # If no worker takes a message within this time, it is dropped, and a sweep sends another.
 EXPIRES_S = 60
-# A message may wait for a worker this long. After this time, it counts as lost, and a sweep sends it again.
-# If each sweep sent it again, overloaded workers would process nothing but repeated messages.
+# A message of a sweep may wait for a worker this long. After this time, it counts as lost. If each sweep sent
+# it again, overloaded workers would process nothing but repeated messages.
 RESENT_IS_LOST_AFTER_S = 30
 # Requests above this number are dropped; sweeps send them later.
 MOST_PENDING = 10_000
@@ -52,7 +52,7 @@ class TaskRequest:
 
     @property
     def mark(self) -> str:
-        """The key in Redis that exists while a message waits for a worker."""
+        """The key in Redis that exists while a message of a sweep waits for a worker."""
         return f"longline:resent:{self.task}:{json.dumps(self.args)}"
 
 
@@ -93,18 +93,12 @@ class TaskSender:
             return self._changed.wait_for(lambda: not self._pending and not self._sending, timeout_s)
 
     def publish(self, request: TaskRequest) -> None:
-        """Send a message to the broker, and set its mark. Raises the transport's errors within its socket
-        timeouts.
-        """
+        """Send one message to the broker. Raises the transport's errors within its socket timeouts."""
         try:
-            producer = self._open()
-            # Set the mark first. A worker may finish the task, and remove the mark, immediately.
-            channel: Any = producer.channel
-            channel.client.set(request.mark, 1, ex=RESENT_IS_LOST_AFTER_S)
             self._app.send_task(
                 request.task,
                 args=list(request.args),
-                producer=producer,
+                producer=self._open(),
                 expires=EXPIRES_S,
                 retry=False,
                 ignore_result=True,
@@ -170,8 +164,9 @@ def send_tasks(task: str, calls: Iterable[Sequence[int | str]]) -> None:
 def resend_tasks(task: str, calls: Iterable[Sequence[int | str]]) -> list[tuple[int | str, ...]]:
     """Request ``task(*args)`` again, for sweeps; return the arguments of the requested tasks.
 
-    Tasks are left out if an earlier message may still wait for a worker or be processed. The marks of these
-    messages are in Redis: if Redis loses its messages, it loses the marks too.
+    Tasks are left out if an earlier message of a sweep may still wait for a worker. The marks of these
+    messages are in Redis: if Redis loses its messages, it loses the marks too. First messages have no mark,
+    because it would cost each order another round trip.
     """
     requests = [TaskRequest(task, tuple(args)) for args in calls]
     if not requests:

@@ -135,7 +135,10 @@ def content() -> str:
 
 def _parts(rendered: str, body: str | None) -> tuple[SafeString, SafeString]:
     """Return the header and the content of a card."""
-    header, _mark, content = (mark_safe(part) for part in rendered.rpartition(_CONTENT))  # noqa: S308
+    header, _mark, content = (
+        mark_safe(part)  # noqa: S308 - the template engine has rendered and escaped it
+        for part in rendered.rpartition(_CONTENT)
+    )
     if body is not None:
         content = format_html("<div{}>{}</div>", class_attribute("card-body", body), content)
     return header, content

@@ -126,13 +126,6 @@ def test_forked_process_sends_its_own_requests() -> None:
     assert requested() == [(TASK, [1]), (TASK, [2])]
 
 
-def test_sweep_does_not_repeat_a_message_that_waits() -> None:
-    send_task(TASK, 1)
-    assert sender.wait_until_sent(30)
-    assert resend_tasks(TASK, [(1,), (2,)]) == [(2,)]
-    assert requested() == [(TASK, [1]), (TASK, [2])]
-
-
 def test_two_sweeps_at_once_send_each_task_once() -> None:
     calls, sent = [(number,) for number in range(50)], []
 
