@@ -46,16 +46,15 @@ class AllocatedEnd(EndSpec):
         """Return the values that routers cannot change without an interruption of the line."""
         return self.port, self.tagging, self.vlan, self.inner_vlan, self.exact_match
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the end for a JSON column. The members have the names of the model's columns."""
-        kept = {column: getattr(self, name) for column, name in _END_COLUMNS}
-        return _readable(kept | {"requested_outer_vlan": self.requested_outer_vlan}, _NEW_END_DEFAULTS)
-
     @property
     def columns(self) -> dict[str, Any]:
         """Return the values of the VllEnd's columns, apart from its port."""
-        written = {column: value for column, value in self.as_json().items() if column != "port"}
-        return _NEW_END_DEFAULTS | written
+        values = {column: getattr(self, name) for column, name in _END_COLUMNS if name != "port"}
+        return values | {"requested_outer_vlan": self.requested_outer_vlan}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the end for a JSON column. The members have the names of the model's columns."""
+        return _readable(self.columns | {"port": self.port}, _NEW_END_DEFAULTS)
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Self:
