@@ -35,6 +35,9 @@ EXPIRES_S = 60
 RESENT_IS_LOST_AFTER_S = 30
 # Requests above this number are dropped; sweeps send them later.
 MOST_PENDING = 10_000
+# A process that has sent all its requests waits this long before it sends the next one. Equal requests merge
+# meanwhile, so many orders on one router need few messages. A first request waits for nothing.
+MERGED_FOR_S = 0.05
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
 # By default, one call of Celery would retry indefinitely while the broker is down.
 _BOUNDED = {"max_retries": 1, "interval_start": 0, "interval_step": 0.2, "connect_retries_timeout": 5}
@@ -118,23 +121,29 @@ class TaskSender:
         pause = FIRST_PAUSE_S
         while True:
             with self._changed:
-                self._sending = None
-                self._changed.notify_all()
                 self._changed.wait_for(lambda: self._pending)
                 # Remove the request before it is sent. An equal request that arrives meanwhile is about newer
                 # rows and needs its own message.
                 self._sending, _ = self._pending.popitem(last=False)
             try:
                 self.publish(self._sending)
-                pause = FIRST_PAUSE_S
             except Exception as error:
                 # Also after errors that nobody foresaw, this thread has to go on.
                 log.warning("tasks: %s: %s; retry in %.1f s", type(error).__name__, error, pause)
                 with self._changed:
                     self._pending[self._sending] = None
                     self._pending.move_to_end(self._sending, last=False)
+                    self._sending = None
                 sleep(pause)
                 pause = min(pause * 2, LONGEST_PAUSE_S)
+            else:
+                pause = FIRST_PAUSE_S
+                with self._changed:
+                    self._sending = None
+                    self._changed.notify_all()
+                    all_are_sent = not self._pending
+                if all_are_sent:
+                    sleep(MERGED_FOR_S)
 
     def _open(self) -> Producer:
         if self._producer is None:

@@ -211,6 +211,8 @@ class Difference:
 
 def differences_of(order: Order) -> list[Difference]:
     """Return the differences that a modify order makes to its line; nothing for any other order."""
+    if order.before is None and order.after is None and order.described is None:
+        return []
     before, after, described = order.before or {}, order.after or {}, order.described or {}
     found = [Difference("", _DESCRIPTION, described.get("before"), described.get("after"))]
     of_sides = [("", before, after, REVISION)]
