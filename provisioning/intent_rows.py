@@ -16,7 +16,7 @@ from django.db.models import F, OuterRef, QuerySet, Subquery
 from portal.core.db.statements import rows_of
 from portal.core.network.bandwidth_profile import BandwidthProfile, Policing, bandwidth_profile
 from portal.core.network.vlan_tags import Tagging
-from portal.inventory.models import Router
+from portal.inventory.models import ObservedRouter, Router
 from portal.vll.line_revision import ALLOCATED_END, REVISION
 from portal.vll.models import VllEnd, VllTombstone
 from portal.vll.operations.link_loss_forwarding import forwards_link_loss
@@ -88,12 +88,10 @@ _END = (
 )
 # The router's capabilities, and the FIB table of its tunnels, with their paths from the router.
 _OF_ROUTER = {
-    "policing": "observed__policing",
     "line_tests": "observed__line_tests",
     "adoption": "observed__adoption",
-    "labels": "observed__labels",
-    "keeps_down": "observed__link_loss_forwarding",
     "underlay_table": "underlay_table",
+    **{f"router_{name}": f"observed__{name}" for name in ObservedRouter.IN_INTENTS},
 }
 _OF_END = ("interface", "far_address", "customer", "shut_side")
 # Agents do not need these values, because others follow from them.
@@ -196,8 +194,8 @@ def _key(row: Any) -> EndKey:
 
 def _end(row: Any) -> IntendedEnd:
     tunnelled, adopt = row.family is not None, row.handover == Handover.ADOPT
-    policed = not adopt and Policing(row.policing or Policing.NONE).covers(Tagging(row.tagging))
-    can_be_shut = bool(row.keeps_down) and row.tagging == Tagging.UNTAGGED and row.wanted_present
+    policed = not adopt and Policing(row.router_policing or Policing.NONE).covers(Tagging(row.tagging))
+    can_be_shut = row.router_link_loss_forwarding and row.tagging == Tagging.UNTAGGED and row.wanted_present
     members = end_members(
         admin_up=row.admin_status != AdminStatus.DOWN,
         frame=row.frame,
@@ -214,8 +212,8 @@ def _end(row: Any) -> IntendedEnd:
         bandwidth=_profile(row) if policed else None,
         testing=row.admin_status == AdminStatus.TESTING and bool(row.line_tests),
         adopt=adopt,
-        uni_link_down=can_be_shut and row.shut_side == row.side and forwards_link_loss(row),
-        label=_label(row) if row.labels else None,
+        uni_link_down=bool(can_be_shut) and row.shut_side == row.side and forwards_link_loss(row),
+        label=_label(row) if row.router_labels else None,
     )
     release = Release(row.access_tag_before or None, row.tunnel_tag_before or None)
     return IntendedEnd(

@@ -161,11 +161,13 @@ _of_router = CompiledQuery[ObservedRouter](
 class Taken:
     """The result of storing a report. ``before``: the row of the previous report, None for the first one.
 
+    ``changed``: the columns of ObservedRouter that changed; all columns for the first report.
     ``interfaces_changed``: an interface was added, removed, set up, shut or paired with Linux, or a tunnel
     endpoint changed. A change of a link's state does not count, because no path calculation depends on it.
     """
 
     before: ObservedRouter | None
+    changed: frozenset[str]
     interfaces_changed: bool
 
 
@@ -190,9 +192,8 @@ def observed_store(
     interfaces_changed = False
     if report.vpp.connected:
         if digests["interfaces"] != before.get("interfaces"):
-            changed = _interfaces_store(router, report.interfaces, now)
-            others = _addresses_store(router, report.interfaces)
-            interfaces_changed = changed or others
+            interfaces_changed = _interfaces_store(router, report.interfaces, now)
+            interfaces_changed |= _addresses_store(router, report.interfaces)
         if digests["routes"] != before.get("routes"):
             _routes_store(router, report.routes)
         if digests["paths"] != before.get("paths"):
@@ -202,6 +203,7 @@ def observed_store(
     updates = (
         {} if row is None else {name: fact for name, fact in facts.items() if fact != getattr(row, name)}
     )
+    changed = frozenset(facts if row is None else updates)
     if updates.keys() - _BEATS:
         ObservedRouter.objects.filter(router=router).update(**updates)
         updates = {}
@@ -211,7 +213,7 @@ def observed_store(
                 cursor.execute(_BEAT, [now, report.sent_ms, router.pk])
         if report.vpp.connected:
             loads_store(router, report.interfaces, now)
-    return Taken(before=row, interfaces_changed=interfaces_changed)
+    return Taken(before=row, changed=changed, interfaces_changed=interfaces_changed)
 
 
 def _locked(router: Router, facts: dict[str, Any]) -> ObservedRouter | None:

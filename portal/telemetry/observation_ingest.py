@@ -13,7 +13,6 @@ from msgspec.structs import astuple
 
 from portal.celery_tasks import CONVERGE_ROUTER
 from portal.core.db.statements import rows_of
-from portal.core.network.bandwidth_profile import Policing
 from portal.core.network.path_bfd import wanted_watch
 from portal.events.task_requests import send_task
 from portal.inventory import observation_store
@@ -120,9 +119,7 @@ def _take(router: Router, report: ObservedReport, facts: dict[str, Any], now: da
     if back:
         # A message of a sweep may wait behind unresponsive routers, so request convergence in any case.
         pause_end(router.pk, now=now)
-    otherwise = _polices_otherwise(router, last, report) or report.labels != (
-        last is not None and last.labels
-    )
+    otherwise = not taken.changed.isdisjoint(ObservedRouter.IN_INTENTS) and _serves_lines(router)
     if otherwise:
         intent_want(router.pk)
     elif _watches_otherwise(report):
@@ -172,17 +169,8 @@ def _is_built_meanwhile(router: Router, report: ObservedReport) -> bool:
     )
 
 
-def _polices_otherwise(router: Router, last: ObservedRouter | None, report: ObservedReport) -> bool:
-    """Return whether VPP polices other kinds of ends than at the last report, for example after an upgrade.
-
-    Return False for a router without lines in service.
-    """
-    before = last.policing if last else Policing.NONE
-    return (
-        report.vpp.connected
-        and report.policing != before
-        and VllEnd.objects.filter(port__router=router, vll__lifecycle__in=IN_SERVICE).exists()
-    )
+def _serves_lines(router: Router) -> bool:
+    return VllEnd.objects.filter(port__router=router, vll__lifecycle__in=IN_SERVICE).exists()
 
 
 def _watches_otherwise(report: ObservedReport) -> bool:

@@ -18,6 +18,9 @@ FRESH = timedelta(seconds=35)
 class ObservedRouter(models.Model):
     """The last report of a router's agent."""
 
+    # The columns that the intents of lines in service depend on. A router gets a new intent if one changes.
+    IN_INTENTS = ("policing", "labels", "link_loss_forwarding")
+
     router = models.OneToOneField(Router, on_delete=models.CASCADE, related_name="observed")
     reported_at = models.DateTimeField()
     boot_id = models.UUIDField()

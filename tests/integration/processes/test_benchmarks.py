@@ -14,13 +14,9 @@ from devstack.routers import netns, vpp
 _ON_A_REAL_VPP = {"encapsulations", "order_to_frames", "liveness"}
 
 
-# Each of these waits for minutes, even with its smallest size.
-_SLOW = {"order_to_frames", "liveness"}
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.release] * (name in _SLOW)) for name in BENCHMARKS]
-)
+# Each benchmark starts its own services, so that all of them take minutes.
+@pytest.mark.release
+@pytest.mark.parametrize("name", BENCHMARKS)
 def test_benchmark_runs_with_its_smallest_size(name: str) -> None:
     if name in _ON_A_REAL_VPP and (reason := netns.why_unusable()):
         pytest.skip(reason)

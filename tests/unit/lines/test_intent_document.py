@@ -36,6 +36,10 @@ def rows_of(document: dict[str, Any]) -> list[IntendedEnd]:
     ]
 
 
+# The members that `members_of` passes by name, and those of IntendedEnd itself.
+_NAMED = {"vll", "end", "revision", "admin_up", "frame", "access", "transport", "bandwidth"}
+
+
 def members_of(end: dict[str, Any]) -> dict[str, Any]:
     required = ("encapsulation", "family", "local", "remote", "vni")
     return end_members(
@@ -46,10 +50,7 @@ def members_of(end: dict[str, Any]) -> dict[str, Any]:
         gre_key=end["transport"].get("gre_key"),
         table=end["transport"].get("table", 0),
         bandwidth=BandwidthProfile(**end["bandwidth"]) if "bandwidth" in end else None,
-        testing=end.get("testing", False),
-        adopt=end.get("adopt", False),
-        uni_link_down=end.get("uni_link_down", False),
-        label=end.get("label"),
+        **{name: value for name, value in end.items() if name not in _NAMED},
     )
 
 
