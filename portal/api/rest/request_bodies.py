@@ -1,10 +1,12 @@
-"""Request bodies: JSON of limited size, and fields that do not convert JSON types.
+"""Request bodies: JSON of limited size, fields that do not convert JSON types, and the changes in a PATCH.
 
 DRF's own fields read ``"7"`` as 7, 7 as ``"7"`` and ``"yes"`` as true. A body that the portal cannot read,
-store or send back gets a 4xx response, not a 5xx.
+store or send back gets a 4xx response, not a 5xx. A PATCH may send back the document that was read: members
+that equal the object's values have no effect.
 """
 
 import json
+from collections.abc import Mapping
 from decimal import Decimal
 from math import isfinite
 from typing import Any
@@ -13,13 +15,14 @@ from uuid import UUID
 from django.conf import settings
 from django.core.exceptions import ValidationError as DjangoValidationError
 from django.http import QueryDict
+from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import gettext_noop
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers, status
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.fields import get_error_detail
 from rest_framework.parsers import JSONParser
+from rest_framework.renderers import JSONRenderer
 
 from portal.accounts.language import in_readers_language
 from portal.core.plain_text import plain_line, plain_lines
@@ -165,6 +168,67 @@ def check(body: serializers.BaseSerializer[Any]) -> None:
     """Validate the body. Raises ValidationError with texts in the language of the reader."""
     with in_readers_language():
         body.is_valid(raise_exception=True)
+
+
+# The prefix of members with ordered values.
+REQUESTED = "requested_"
+
+
+def changed_members(body: Any, document: Any, serializer: serializers.Serializer[Any]) -> dict[str, Any]:
+    """Return the members of ``body`` that differ from ``document``.
+
+    If the result is empty, the view changes nothing. ``document`` is what GET returns now. ``serializer``
+    lists the members that a client may change. A read-only member may be sent unchanged. Raises DRF's
+    ValidationError if a read-only member differs from the document, or if the body is not a JSON object.
+
+    Some documents have a member ``requested_x`` (the ordered value) next to ``x`` (the allocated value). If
+    ``body`` has ``requested_x``, the client orders the value of ``requested_x``. Then ``x`` must equal either
+    the allocated value or ``requested_x``.
+    """
+    with in_readers_language():
+        if not isinstance(body, dict):
+            # A serializer accepts only a mapping. This call therefore raises ValidationError with DRF's text.
+            return dict(serializer.run_validation(body))
+        current = json.loads(JSONRenderer().render(document))
+        changed, refused = _compared(body, current, serializer.fields)
+    if refused:
+        raise serializers.ValidationError(refused, code="read_only")
+    return changed
+
+
+def _compared(
+    body: dict[str, Any], current: dict[str, Any], fields: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    changed: dict[str, Any] = {}
+    refused: dict[str, Any] = {}
+    for name, value in body.items():
+        field = fields.get(name)
+        if field is None:
+            if name not in current:
+                changed[name] = value  # the serializer refuses this unknown member
+            elif not _is_same(value, current[name]):
+                text = gettext("This member is read-only. Send it as you read it, or leave it out.")
+                refused[name] = [text]
+        elif isinstance(field, serializers.Serializer) and isinstance(value, dict):
+            inner, inner_refused = _compared(value, current.get(name) or {}, field.fields)
+            if inner:
+                changed[name] = inner
+            if inner_refused:
+                refused[name] = inner_refused
+        elif (requested := f"{REQUESTED}{name}") in current and requested in body:
+            if not (_is_same(value, current[name]) or _is_same(value, body[requested])):
+                text = gettext(
+                    "Change %(requested)s instead: this member shows the value that the portal allocated."
+                )
+                refused[name] = [text % {"requested": requested}]
+        elif not (name in current and _is_same(value, current.get(requested, current[name]))):
+            changed[name] = value
+    return changed, refused
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Return whether two values are equal as JSON. In Python, ``True == 1`` and ``7.0 == 7``."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 @extend_schema_field({"type": ["object", "null"]})

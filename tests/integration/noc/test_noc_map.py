@@ -16,8 +16,8 @@ from portal.core import clock
 from portal.inventory.models import BackboneLink, ObservedLoad, ObservedRouter, Router, Site
 from portal.underlay.topology_cache import SILENT_AFTER
 from portal.vll import failure_impact
-from portal.vll import link_facts as loads
-from portal.vll.link_facts import LinkLoad, link_loads
+from portal.vll import link_loads_and_mtus as loads
+from portal.vll.link_loads_and_mtus import LinkLoad, link_loads
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations.paths import tunnel_paths_keep
 from portal.web.noc.map import network_map

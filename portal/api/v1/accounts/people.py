@@ -17,10 +17,10 @@ from portal.accounts.models import User
 from portal.accounts.people import noc_staff
 from portal.accounts.sign_in import with_second_factor
 from portal.api.rest.access_control import IsNoc, IsNocAdmin, ProvesIdentity, caller
-from portal.api.rest.conditional_requests import changed_members, etag_of, if_match
+from portal.api.rest.conditional_requests import etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.lists import KeysetPagination
-from portal.api.rest.request_bodies import StrictBooleanField, StrictSerializer, check
+from portal.api.rest.request_bodies import StrictBooleanField, StrictSerializer, changed_members, check
 from portal.api.rest.views import ConditionalRetrieveView, VisibleRowView
 from portal.api.v1.accounts.tokens import END, ProvenanceSerializer, chosen
 from portal.audit.provenance import account_close_with, made_by

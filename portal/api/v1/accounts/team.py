@@ -16,10 +16,10 @@ from rest_framework.views import APIView
 from portal.accounts import invitations, people, permissions
 from portal.accounts.models import Customer, Invitation, Membership, Scope, User
 from portal.api.rest.access_control import ProvesIdentity, caller, token_of
-from portal.api.rest.conditional_requests import changed_members, etag_of, if_match
+from portal.api.rest.conditional_requests import etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.lists import InvitationFilters, KeysetPagination, MemberFilters, NewestVllFirst
-from portal.api.rest.request_bodies import StrictLookupField, StrictSerializer, validated
+from portal.api.rest.request_bodies import StrictLookupField, StrictSerializer, changed_members, validated
 from portal.api.rest.views import ConditionalRetrieveView, VisibleListView, VisibleRowView, located
 from portal.api.v1.accounts.tokens import END, ProvenanceSerializer, chosen
 from portal.audit.provenance import made_by_member, member_remove_with

@@ -18,7 +18,7 @@ from portal.accounts import permissions
 from portal.accounts.models import Scope
 from portal.api.openapi.schemas import INSTANT, array, record
 from portal.api.rest.access_control import caller, token_of
-from portal.api.rest.conditional_requests import NO_STORE, changed_members, etag_of, if_match
+from portal.api.rest.conditional_requests import NO_STORE, etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.lists import KeysetPagination, NewestVllFirst
 from portal.api.rest.request_bodies import (
@@ -26,6 +26,7 @@ from portal.api.rest.request_bodies import (
     StrictCharField,
     StrictLookupField,
     StrictSerializer,
+    changed_members,
     validated,
 )
 from portal.api.rest.views import ConditionalRetrieveView, VisibleListView, VisibleRowView, located

@@ -14,9 +14,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from portal.api.rest.access_control import IsNoc, IsNocAdmin, caller
-from portal.api.rest.conditional_requests import REQUESTED, if_match
+from portal.api.rest.conditional_requests import if_match
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.request_bodies import (
+    REQUESTED,
     FactsField,
     StrictCharField,
     StrictSerializer,

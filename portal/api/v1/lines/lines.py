@@ -22,11 +22,11 @@ from rest_framework.views import APIView
 from portal.api.openapi.schemas import COUNT, COUNT_OR_NULL, FLAG, TEXT, Schema, about, array, or_null, record
 from portal.api.problem_details import entry
 from portal.api.rest.access_control import caller
-from portal.api.rest.conditional_requests import changed_members, etag_of, if_match
+from portal.api.rest.conditional_requests import etag_of, if_match
 from portal.api.rest.csv_response import CsvRenderer, csv_response, owners_of
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.lists import NewestOrderFirst, NewestVllFirst, OrderFilters, VllFilters, parts_of
-from portal.api.rest.request_bodies import check, validated
+from portal.api.rest.request_bodies import changed_members, check, validated
 from portal.api.rest.views import ConditionalRetrieveView, ReplicaListView, confirmed
 from portal.api.v1.lines.jobs import AcceptedSerializer, OrderAddedSerializer, accepted
 from portal.api.v1.lines.lifecycle import CoolingOffSerializer, VllChangeSerializer

@@ -14,9 +14,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from portal.api.rest.access_control import caller
-from portal.api.rest.conditional_requests import REQUESTED
 from portal.api.rest.request_bodies import (
     MAX_SAFE_INTEGER,
+    REQUESTED,
     FactsField,
     StrictBooleanField,
     StrictCharField,

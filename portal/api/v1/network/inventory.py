@@ -22,10 +22,10 @@ from portal.allocation.models import ReservedVniRange
 from portal.allocation.pool_usage import pools
 from portal.allocation.tunnel_leases import vni_range_change, vni_range_create, vni_range_remove
 from portal.api.rest.access_control import IsNoc, IsNocAdmin, NocOnly, NocWrites, ProvesIdentity, caller
-from portal.api.rest.conditional_requests import changed_members, etag_of, if_match
+from portal.api.rest.conditional_requests import etag_of, if_match
 from portal.api.rest.idempotency import once_per_key
 from portal.api.rest.lists import KeysetPagination, filters_of_kind
-from portal.api.rest.request_bodies import validated
+from portal.api.rest.request_bodies import changed_members, validated
 from portal.api.rest.views import ConditionalRetrieveView
 from portal.api.v1.network import inventory_serializers
 from portal.core import clock

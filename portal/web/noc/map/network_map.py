@@ -30,7 +30,7 @@ from portal.inventory.queries import (
 )
 from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import current_topology
-from portal.vll.link_facts import LinkLoad, VerifiedMtu, link_loads, verified_link_mtus
+from portal.vll.link_loads_and_mtus import LinkLoad, VerifiedMtu, link_loads, verified_link_mtus
 from portal.vll.models import TunnelPath
 from portal.web.noc.inventory.inventory_kinds import LINKS
 from portal.web.noc.map.map_selection import MapSelection, map_selection
