@@ -123,6 +123,7 @@ check-migrations: packages-demo $(DEV_STAMP)
 
 migrations: packages-demo $(DEV_STAMP) ## write migrations for changed models (NAME=what_changes)
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations $(if $(NAME),--name $(NAME))
+	@$(BIN)/ruff format --quiet portal/*/migrations
 
 check-prose: build/vale $(DEV_STAMP) ## plain English in documents, comments, identifiers and texts of pages
 	@$(BIN)/python -m scripts.prose
