@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, F, Q, QuerySet
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 
 from portal.celery_tasks import TEST_LINE
 from portal.core.background_work import backoff
@@ -153,7 +153,7 @@ def activation_test_claim(test_id: UUID, *, now: datetime) -> ActivationTest | N
     Return None if the test has ended, another worker has it, or its pause is not over.
     """
     waiting = ActivationTest.objects.filter(
-        _free(now), pk=test_id, state=ActivationTest.State.WAITING, revision=F("vll__revision")
+        _free(now), pk=test_id, state=ActivationTest.State.WAITING, revision=_REVISION_OF_LINE
     )
     if not waiting.update(claimed_until=now + CLAIM, started_at=now):
         return None
@@ -189,7 +189,7 @@ def activation_tests_resend(*, now: datetime) -> None:
     up. A message is not sent again while it may still wait for a worker.
     """
     waiting = ActivationTest.objects.filter(state=ActivationTest.State.WAITING)
-    activation_tests_call_off(waiting.exclude(revision=F("vll__revision")), now=now)
+    activation_tests_call_off(waiting.exclude(revision=_REVISION_OF_LINE), now=now)
     just_created = Q(failures=0, claimed_until__isnull=True, created_at__gt=now - TRY_AGAIN)
     built = Q(vll__ends__status=VllEnd.Status.TESTING, vll__ends__status_revision=F("revision"))
     due = (
@@ -206,6 +206,11 @@ def activation_tests_call_off(tests: QuerySet[ActivationTest], *, now: datetime)
     tests.filter(state=ActivationTest.State.WAITING).update(
         state=ActivationTest.State.NOT_TESTED, reason=ActivationTest.Reason.CALLED_OFF, finished_at=now
     )
+
+
+# Not F("vll__revision"): Django moves all conditions of an UPDATE with a join into a subquery. PostgreSQL does
+# not check a subquery again after the UPDATE has waited for a lock, so two workers could claim the same test.
+_REVISION_OF_LINE = Subquery(Vll.objects.filter(pk=OuterRef("vll")).values("revision"))
 
 
 def _free(now: datetime) -> Q:
