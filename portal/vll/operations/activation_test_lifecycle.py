@@ -208,8 +208,8 @@ def activation_tests_call_off(tests: QuerySet[ActivationTest], *, now: datetime)
     )
 
 
-# Not F("vll__revision"): Django moves all conditions of an UPDATE with a join into a subquery. PostgreSQL does
-# not check a subquery again after the UPDATE has waited for a lock, so two workers could claim the same test.
+# Not F("vll__revision"): Django moves all conditions of an UPDATE with a join into a subquery. PostgreSQL
+# does not check a subquery again after the UPDATE has waited for a lock. Two workers could claim one test.
 _REVISION_OF_LINE = Subquery(Vll.objects.filter(pk=OuterRef("vll")).values("revision"))
 
 
