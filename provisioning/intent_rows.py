@@ -212,7 +212,7 @@ def _end(row: Any) -> IntendedEnd:
         bandwidth=_profile(row) if policed else None,
         testing=row.admin_status == AdminStatus.TESTING and bool(row.line_tests),
         adopt=adopt,
-        uni_link_down=bool(can_be_shut) and row.shut_side == row.side and forwards_link_loss(row),
+        uni_link_down=can_be_shut and row.shut_side == row.side and forwards_link_loss(row),
         label=_label(row) if row.router_labels else None,
     )
     release = Release(row.access_tag_before or None, row.tunnel_tag_before or None)

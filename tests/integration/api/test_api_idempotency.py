@@ -16,6 +16,7 @@ from portal.inventory.models import Router
 from portal.vll.models import Order, Vll
 from tests.integration.allocation.test_allocation_races import at_once
 from tests.integration.api.test_api_v1 import body, client
+from tests.integration.awaited_locks import lock_is_awaited
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.requested_tasks import requested
@@ -180,17 +181,11 @@ def test_parallel_request_with_the_same_key_is_409_with_retry_after(isp: Isp, al
             port = isp.ports["rhino:host-cust1"]
             type(port).objects.select_for_update().get(pk=port.pk)
             first = pool.submit(send)
-            while not _waits_for_a_lock():
+            while not lock_is_awaited():
                 assert not first.done()
             second = pool.submit(send).result()
         assert (second.status_code, int(second["Retry-After"]) >= 1) == (409, True)
         assert first.result().status_code == 202
-
-
-def _waits_for_a_lock() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-        return bool(cursor.fetchone()[0])
 
 
 @pytest.mark.django_db(transaction=True)

@@ -34,6 +34,7 @@ from portal.vll.router_operations.actions import router_calibration_set, router_
 from portal.vll.router_operations.drain import drain_begin
 from provisioning.intent_generations import next_intent
 from tests.integration.api.test_api_v1 import client
+from tests.integration.awaited_locks import lock_is_awaited
 from tests.integration.imports.files import refusals, staged, work
 from tests.integration.isp import GBIT, Isp, member
 from tests.integration.leases import sums_are_right
@@ -62,7 +63,7 @@ def thread_of(work: Callable[[], object]) -> Iterator[Callable[[], None]]:
     def start() -> None:
         thread.start()
         deadline = time.monotonic() + 20
-        while not _lock_is_awaited():
+        while not lock_is_awaited():
             assert thread.is_alive(), failures
             assert time.monotonic() < deadline
             time.sleep(0.01)
@@ -70,12 +71,6 @@ def thread_of(work: Callable[[], object]) -> Iterator[Callable[[], None]]:
     yield start
     thread.join()
     assert failures == []
-
-
-def _lock_is_awaited() -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-        return bool(cursor.fetchone()[0])
 
 
 def test_vlan_may_be_ordered_at_the_moment_of_its_release(isp: Isp, alice: User, vll: Vll) -> None:

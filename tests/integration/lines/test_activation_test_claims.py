@@ -1,6 +1,5 @@
 """A worker that claims an activation test has it alone, even if two messages arrive at the same time."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
@@ -12,6 +11,7 @@ from portal.core import clock
 from portal.vll.models import ActivationTest
 from portal.vll.operations.activation_test_lifecycle import activation_test_claim
 from tests.integration.activation_testing import Underlay
+from tests.integration.awaited_locks import lock_is_awaited
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 
@@ -26,18 +26,6 @@ def claim(test_id: UUID) -> ActivationTest | None:
         connection.close()
 
 
-def wait_for_blocked_session() -> None:
-    deadline = time.monotonic() + 30
-    while True:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
-            [blocked] = cursor.fetchone()
-        if blocked:
-            return
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_second_worker_does_not_get_a_test_whose_claim_it_waited_for(
     isp: Isp, alice: User, underlay: Underlay
 ) -> None:
@@ -46,5 +34,6 @@ def test_second_worker_does_not_get_a_test_whose_claim_it_waited_for(
         with transaction.atomic():
             assert activation_test_claim(test.pk, now=clock.now()) is not None
             second = other.submit(claim, test.pk)
-            wait_for_blocked_session()
+            while not lock_is_awaited():
+                assert not second.done()
         assert second.result() is None

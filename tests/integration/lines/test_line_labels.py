@@ -76,16 +76,17 @@ def test_long_name_of_a_customer_is_followed_by_the_customers_number(isp: Isp, l
     assert f" #{line.customer_id} (ZRH-AMS)" in label
 
 
-def test_agent_that_begins_to_support_labels_gets_an_intent_once(isp: Isp, line: Vll) -> None:
+@pytest.mark.parametrize("ability", ["labels", "link_loss_forwarding"])
+def test_agent_gets_an_intent_once_after_each_change_of_an_ability(isp: Isp, line: Vll, ability: str) -> None:
     hippo = isp.routers["hippo"]
 
-    def sends_intent(sent_ms: int, labels: bool) -> bool:
-        report = observed_report(sent_ms=sent_ms, labels=labels)
+    def sends_intent(sent_ms: int, supported: bool) -> bool:
+        report = observed_report(sent_ms=sent_ms, **{ability: supported})
         assert observation_take(router=hippo, report=report, now=clock.now())
         hippo.refresh_from_db()
         return notified_routers(isp) == {"hippo"}
 
-    assert not sends_intent(1, labels=False)
-    assert sends_intent(2, labels=True)
-    assert not sends_intent(3, labels=True)
-    assert sends_intent(4, labels=False)
+    assert not sends_intent(1, supported=False)
+    assert sends_intent(2, supported=True)
+    assert not sends_intent(3, supported=True)
+    assert sends_intent(4, supported=False)

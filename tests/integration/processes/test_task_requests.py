@@ -84,6 +84,31 @@ def test_equal_requests_that_wait_are_sent_once(tmp_path: Path) -> None:
         assert sorted(numbers_in(url)) == [1, 2]
 
 
+def test_equal_requests_soon_after_a_message_become_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paused, resumed = threading.Event(), threading.Event()
+
+    def pause(_: float) -> None:
+        paused.set()
+        assert resumed.wait(30)
+
+    monkeypatch.setattr("portal.events.task_requests.sleep", pause)
+    (port,) = free_ports(1)
+    url = f"redis://{LOOPBACK}:{port}/0"
+    each = sender_to(url)
+    with own_broker(port, tmp_path):
+        each.request([TaskRequest(TASK, (1,))])
+        assert paused.wait(30)
+        assert numbers_in(url) == [1], "the first request waits for nothing"
+        for number in (1, 2, 1, 1):
+            each.request([TaskRequest(TASK, (number,))])
+        assert numbers_in(url) == [1]
+        resumed.set()
+        assert each.wait_until_sent(30)
+        assert numbers_in(url) == [1, 1, 2]
+
+
 def test_requests_survive_a_restart_of_the_broker(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     url = f"redis://{LOOPBACK}:{port}/0"
