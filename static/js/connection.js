@@ -7,6 +7,7 @@ const longline = {};
   const { reader, page, unknown, unknownCause } = notes.dataset;
   const ENDED = ["signed-out", "other-account"];
   let shown = "";
+  let endedAt = 0;
 
   const show = (name) => {
     shown = name;
@@ -43,12 +44,15 @@ const longline = {};
   const end = (name) => {
     for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
     show(name);
+    endedAt = performance.now();
     outdate();
   };
   const lost = () => { if (!ENDED.includes(shown)) show("connection-lost"); };
-  // A poll that succeeds says nothing about the form or button that was refused.
-  const back = (byPoll) => {
+  // A poll that succeeds says nothing about the form or button that was refused, and a request from before the end
+  // of the session says nothing about the session.
+  const back = (byPoll, sentAt) => {
     const ended = ENDED.includes(shown);
+    if (ended && sentAt < endedAt) return;
     if (shown === "connection-lost" || ended || !byPoll) show("");
     if (ended) update();
   };
@@ -63,7 +67,7 @@ const longline = {};
   };
 
   // by: "person" (a pressed button or link), "form" (a check while the user types) or "poll".
-  const judge = ({ status, header, by }) => {
+  const judge = ({ status, header, by, sentAt }) => {
     const reason = header("Longline-Refused") ?? (status === 401 && reader ? "signed-out" : "");
     if (ENDED.includes(reason)) end(reason);
     else if (reason === "stale-form") {
@@ -73,9 +77,9 @@ const longline = {};
       else show("stale-form");
     } else if (status >= 500) lost();
     else if (status >= 400 && status !== 422) {
-      if (by !== "person") return back(true);
+      if (by !== "person") return back(true, sentAt);
       refuse(status);
-    } else if (status > 0) return back(by === "poll");
+    } else if (status > 0) return back(by === "poll", sentAt);
     if (by === "person") focus();
   };
 
@@ -86,20 +90,29 @@ const longline = {};
   document.addEventListener("htmx:configRequest", (event) => {
     if (reader) event.detail.headers["Longline-Reader"] = reader;
   });
+  const sent = new WeakMap(); // time by htmx's request
+  document.addEventListener("htmx:beforeSend", ({ detail: { xhr } }) => sent.set(xhr, performance.now()));
   document.addEventListener("htmx:afterRequest", ({ detail }) => {
     const { xhr } = detail;
-    if (xhr) judge({ status: xhr.status, header: (name) => xhr.getResponseHeader(name), by: senderOf(detail) });
+    if (!xhr) return;
+    judge({
+      status: xhr.status,
+      header: (name) => xhr.getResponseHeader(name),
+      by: senderOf(detail),
+      sentAt: sent.get(xhr),
+    });
   });
   document.addEventListener("htmx:sendError", lost);
   document.addEventListener("htmx:timeout", lost);
   window.addEventListener("offline", lost);
-  window.addEventListener("online", () => back(true));
+  window.addEventListener("online", () => { if (shown === "connection-lost") show(""); });
 
   // fetch, for the scripts of this page. Throws TypeError where the portal does not answer.
   longline.ask = async (url, { headers, ...options } = {}) => {
     const marked = new Headers(headers);
     marked.set("HX-Request", "true");
     if (reader) marked.set("Longline-Reader", reader);
+    const sentAt = performance.now();
     let answer;
     try {
       answer = await fetch(url, { ...options, headers: marked });
@@ -107,7 +120,7 @@ const longline = {};
       if (error.name !== "AbortError") lost();
       throw error;
     }
-    judge({ status: answer.status, header: (name) => answer.headers.get(name), by: "poll" });
+    judge({ status: answer.status, header: (name) => answer.headers.get(name), by: "poll", sentAt });
     const elsewhere = answer.headers.get("HX-Redirect");
     if (elsewhere) location.assign(elsewhere);
     return answer;

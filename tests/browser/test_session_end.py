@@ -153,6 +153,26 @@ def test_a_line_is_not_shown_as_up_once_the_session_has_ended(vll: Vll, alice_re
     expect(signed_out_note(page)).to_be_hidden()
 
 
+def test_an_answer_from_before_the_end_of_the_session_does_not_show_the_line_as_up(
+    vll: Vll, alice_reader: Reader
+) -> None:
+    page = alice_reader.page
+    late = alice_reader.intercept("**/throughput?*", lambda: alice_reader.open(f"/vlls/{vll.pk}/"))
+    answer = late.fetch()
+    assert answer.ok
+    end_sessions()
+    hide(page, True)
+    hide(page, False)
+    expect(signed_out_note(page)).to_be_visible()
+    # No further request, because its answer would show the note again.
+    page.route("**/status/**", lambda route: None)
+    with page.expect_response("**/throughput?*"):
+        late.fulfill(response=answer)
+    page.wait_for_timeout(100)
+    expect(signed_out_note(page)).to_be_visible()
+    expect(page.locator("#vll-status .ll-health")).to_contain_text("Unknown")
+
+
 def test_the_palette_of_a_signed_out_reader_shows_the_note(alice_reader: Reader) -> None:
     page = alice_reader.page
     alice_reader.open("/")
