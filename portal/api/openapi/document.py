@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import translation
 from django.utils.translation import gettext_noop as _
+from drf_spectacular.contrib.django_filters import DjangoFilterExtension
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
@@ -87,6 +88,8 @@ DESCRIPTION = "Order, change and watch virtual leased lines.\n\n" + "\n".join(
 @cache
 def document() -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of ``/api/v1``."""
+    # Without this, each process would search for GDAL with a compiler, because filters could be geographic.
+    DjangoFilterExtension._has_gis = False  # type: ignore[attr-defined]
     with translation.override(settings.LANGUAGE_CODE):  # readers of all languages share the cached document
         schema: dict[str, Any] = SchemaGenerator().get_schema(public=True)
         return schema

@@ -1,5 +1,6 @@
 """The OpenAPI schema describes the API, its copy in docs/ is current, its page loads no third-party files."""
 
+import sys
 from collections.abc import Iterator
 from importlib import reload
 from pathlib import Path
@@ -39,6 +40,12 @@ def operations() -> list[Any]:
 def test_schema_is_openapi_3_1() -> None:
     assert document()["openapi"] == "3.1.0"
     validate_schema(document())
+
+
+def test_generating_the_schema_does_not_search_for_gdal() -> None:
+    assert document()["paths"]
+    # Importing its package searches for GDAL with a compiler, for seconds in each process.
+    assert "django.contrib.gis" not in sys.modules
 
 
 def test_copy_in_docs_is_current() -> None:
