@@ -165,12 +165,11 @@ def result_of_invalid_form(page: Page, address: str, number: int) -> str | None:
     # The browser may send a request for a preview too.
     with page.expect_response(lambda it: it.request.method == "POST" and "/check/" not in it.url) as sent:
         page.evaluate(SUBMIT, found)
-    page.wait_for_load_state("networkidle")
     status = sent.value.status
     if status < 400:
         return ""
     try:
-        page.wait_for_function(f"() => ({VISIBLE})() === true", timeout=2000)
+        page.wait_for_function(f"() => ({VISIBLE})() === true", timeout=10_000)
     except TimeoutError:
         return (
             f"{status}: {page.evaluate(VISIBLE)}, {page.evaluate('document.activeElement.outerHTML')[:120]}"
