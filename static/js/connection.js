@@ -7,7 +7,8 @@ const longline = {};
   const { reader, page, unknown, unknownCause } = notes.dataset;
   const ENDED = ["signed-out", "other-account"];
   let shown = "";
-  let endedAt = 0;
+  let ended = ""; // one of ENDED, from its answer until an answer within a session
+  let changedAt = 0; // when ended changed
 
   const show = (name) => {
     shown = name;
@@ -44,17 +45,21 @@ const longline = {};
   const end = (name) => {
     for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
     show(name);
-    endedAt = performance.now();
+    if (!ended) changedAt = performance.now();
+    ended = name;
     outdate();
   };
-  const lost = () => { if (!ENDED.includes(shown)) show("connection-lost"); };
+  const lost = () => { if (!ended) show("connection-lost"); };
   // A poll that succeeds says nothing about the form or button that was refused, and a request from before the end
-  // of the session says nothing about the session.
+  // of the session says nothing about the session. htmx has already put the answer into the page.
   const back = (byPoll, sentAt) => {
-    const ended = ENDED.includes(shown);
-    if (ended && sentAt < endedAt) return;
-    if (shown === "connection-lost" || ended || !byPoll) show("");
-    if (ended) update();
+    if (ended && sentAt < changedAt) return outdate();
+    const was = ended;
+    if (shown === "connection-lost" || shown === was || !byPoll) show("");
+    if (!was) return;
+    ended = "";
+    changedAt = performance.now();
+    update();
   };
   const refuse = (status) => {
     const note = document.getElementById("refused");
@@ -69,8 +74,11 @@ const longline = {};
   // by: "person" (a pressed button or link), "form" (a check while the user types) or "poll".
   const judge = ({ status, header, by, sentAt }) => {
     const reason = header("Longline-Refused") ?? (status === 401 && reader ? "signed-out" : "");
-    if (ENDED.includes(reason)) end(reason);
-    else if (reason === "stale-form") {
+    if (ENDED.includes(reason)) {
+      // A poll from before the new session says nothing about it.
+      if (by === "person" || ended || sentAt >= changedAt) end(reason);
+    } else if (reason === "stale-form") {
+      back(true, sentAt);
       renew(header("Longline-Form-Token"));
       // The check of a form changes nothing, so it is repeated without a confirmation.
       if (by === "form") document.body.dispatchEvent(new CustomEvent("longline:returned"));

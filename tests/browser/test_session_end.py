@@ -153,24 +153,54 @@ def test_a_line_is_not_shown_as_up_once_the_session_has_ended(vll: Vll, alice_re
     expect(signed_out_note(page)).to_be_hidden()
 
 
+@pytest.mark.parametrize(
+    ("early", "other"), [("**/throughput?*", "**/status/**"), ("**/status/**", "**/throughput?*")]
+)
 def test_an_answer_from_before_the_end_of_the_session_does_not_show_the_line_as_up(
-    vll: Vll, alice_reader: Reader
+    vll: Vll, alice_reader: Reader, early: str, other: str
 ) -> None:
     page = alice_reader.page
-    late = alice_reader.intercept("**/throughput?*", lambda: alice_reader.open(f"/vlls/{vll.pk}/"))
+    alice_reader.open(f"/vlls/{vll.pk}/")
+    ask = "document.querySelector('#vll-status').dispatchEvent(new CustomEvent('live'))"
+    if early.startswith("**/throughput"):
+        ask = "longline.ask('/api/v1' + location.pathname + 'throughput?range=hour')"
+    late = alice_reader.intercept(early, lambda: page.evaluate(f"() => {{ {ask} }}"))
     answer = late.fetch()
     assert answer.ok
     end_sessions()
-    hide(page, True)
-    hide(page, False)
+    with page.expect_response(lambda it: it.status == 401):
+        page.evaluate("() => { longline.ask(location.pathname + 'months/') }")
     expect(signed_out_note(page)).to_be_visible()
     # No further request, because its answer would show the note again.
-    page.route("**/status/**", lambda route: None)
-    with page.expect_response("**/throughput?*"):
+    page.route(other, lambda route: None)
+    with page.expect_response(early):
         late.fulfill(response=answer)
     page.wait_for_timeout(100)
     expect(signed_out_note(page)).to_be_visible()
     expect(page.locator("#vll-status .ll-health")).to_contain_text("Unknown")
+
+
+def test_a_refusal_from_before_the_new_session_does_not_show_the_note(vll: Vll, alice_reader: Reader) -> None:
+    page = alice_reader.page
+    alice_reader.open(f"/vlls/{vll.pk}/")
+    end_sessions()
+    late = alice_reader.intercept(
+        "**/months/", lambda: page.evaluate("() => { longline.ask(location.pathname + 'months/') }")
+    )
+    refusal = late.fetch()
+    assert refusal.status == 401
+    hide(page, True)
+    hide(page, False)
+    expect(signed_out_note(page)).to_be_visible()
+    alice_reader.be_signed_in("alice")
+    hide(page, True)
+    hide(page, False)
+    expect(signed_out_note(page)).to_be_hidden()
+    with page.expect_response("**/months/"):
+        late.fulfill(response=refusal)
+    page.wait_for_timeout(100)
+    expect(signed_out_note(page)).to_be_hidden()
+    expect(page.locator("#vll-status .ll-health")).to_contain_text("Up")
 
 
 def test_the_palette_of_a_signed_out_reader_shows_the_note(alice_reader: Reader) -> None:
