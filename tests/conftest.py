@@ -10,12 +10,14 @@ from django.core.cache import cache
 from django.db import transaction
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.db.models.signals import post_migrate
+from django.db.models.sql.compiler import SQLUpdateCompiler
 from django.utils import translation
 from hypothesis import settings
 from pytest_django import DjangoDbBlocker
 
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
 from devstack.stack import Stack
+from tests.joined_updates import has_join, sent_by_the_product
 from tests.stacks import simulated
 
 # By default an example that takes 200 ms fails, which on a busy machine is any.
@@ -57,6 +59,35 @@ def _without_new_files(
     """
     emptied = "; ".join(f"DELETE FROM {operations.quote_name(name)}" for name in tables)  # noqa: S608
     return [f"DO $$ BEGIN SET LOCAL session_replication_role = replica; {emptied}; END $$"]
+
+
+@pytest.fixture(scope="session")
+def joined_updates() -> Iterator[list[str]]:
+    """Collect the UPDATEs of the product whose conditions name another table by a join."""
+    found = list[str]()
+    as_sql = SQLUpdateCompiler.as_sql
+
+    def watched(compiler: SQLUpdateCompiler) -> Any:
+        sql, params = as_sql(compiler)
+        if has_join(sql) and sent_by_the_product():
+            found.append(sql)
+        return sql, params
+
+    with mock.patch.object(SQLUpdateCompiler, "as_sql", watched):
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def no_joined_updates(joined_updates: list[str]) -> Iterator[None]:
+    """Fail if the product sends an UPDATE with a join.
+
+    Django moves all conditions of such an UPDATE into a subquery of the same table. PostgreSQL does not check
+    a subquery again after it has waited for a row, so that two processes could claim one row.
+    """
+    yield
+    sent = [*joined_updates]
+    joined_updates.clear()
+    assert sent == [], "replace the join by a condition like port__in=Port.objects.filter(...)"
 
 
 @pytest.fixture(scope="module")

@@ -80,6 +80,6 @@ def _operator_state(alarm: Alarm) -> OperatorState:
 
 def _silences_end(alarm: Alarm, *, but: UUID | None = None) -> None:
     silent = OperatorState.objects.filter(
-        alarm__kind=alarm.kind, alarm__object=alarm.object, silenced_until__isnull=False
+        alarm__in=Alarm.objects.filter(kind=alarm.kind, object=alarm.object), silenced_until__isnull=False
     )
     silent.exclude(pk=but).update(silenced_by="", silenced_until=None)

@@ -12,7 +12,7 @@ from django.db.models.functions import Coalesce
 
 from portal.core.background_work import each_row
 from portal.core.db.statements import execute, rows_of
-from portal.inventory.models import Router
+from portal.inventory.models import Port, Router
 from portal.vll.line_allocation import leases_settle
 from portal.vll.line_revision import content_of
 from portal.vll.models import Attempt, Order, Vll, VllEnd, VllTombstone
@@ -211,7 +211,10 @@ def _advance_one(vll_id: Any, router: Router, answers: list[EndAnswer], now: dat
     for answer in answers:
         if answer.revision <= vll.revision:
             VllEnd.objects.filter(
-                vll=vll, side=answer.side, port__router=router, status_revision__lte=answer.revision
+                vll=vll,
+                side=answer.side,
+                port__in=Port.objects.filter(router=router),
+                status_revision__lte=answer.revision,
             ).update(
                 status=answer.status,
                 status_revision=answer.revision,
