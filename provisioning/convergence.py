@@ -25,6 +25,7 @@ from portal.vll.convergence.claims import (
     Claim,
     claim_router,
     is_at_rest,
+    is_claimed,
     is_unresponsive,
 )
 from portal.vll.convergence.requests import (
@@ -69,9 +70,10 @@ _CONFIRMED = (VllEnd.Status.VERIFIED, VllEnd.Status.TESTING, VllEnd.Status.REMOV
 def converge_promptly(router_id: int, *, now: Clock = clock.now) -> bool:
     """Converge a router with ``converge_router``, except a router that needs no intent (``is_at_rest``).
 
-    A router that probably does not respond is handed over to the workers for unresponsive routers.
+    A router that probably does not respond is handed over to the workers for unresponsive routers. Each order
+    sends a message, also during a long convergence, so a message for a claimed router costs only one query.
     """
-    if is_at_rest(router_id, now=now()):
+    if is_claimed(router_id, now=now()) or is_at_rest(router_id, now=now()):
         return False
     if is_unresponsive(router_id, now=now()):
         resend_tasks(CONVERGE_DOUBTFUL, [(router_id,)])

@@ -93,6 +93,11 @@ def is_free(*, now: datetime, prefix: str = "") -> Q:
     )
 
 
+def is_claimed(router_id: int, *, now: datetime) -> bool:
+    """Return whether a worker has this router, and will send another message if more is wanted."""
+    return RouterConvergence.objects.filter(router=router_id, claimed_until__gt=now).exists()
+
+
 def claim_router(router_id: int, *, now: datetime) -> Claim | None:
     """Claim the router. Return None if another worker has claimed it, or if its pause is not over."""
     RouterConvergence.objects.bulk_create([RouterConvergence(router_id=router_id)], ignore_conflicts=True)

@@ -480,6 +480,19 @@ class TestSettledRouter:
         assert len(rhino.intents[0]["present"]) == 3
         assert not requested(CONVERGE_DOUBTFUL)
 
+    def test_message_for_a_claimed_router_costs_one_query(
+        self, isp: Isp, alice: User, rhino: StandInAgent, django_assert_num_queries: Any
+    ) -> None:
+        order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer=400),
+              z_end=end(isp, "hippo:host-cust1", outer=400), cir_bps=1)  # fmt: skip
+        claim = claim_router(isp.routers["rhino"].pk, now=clock.now())
+        with django_assert_num_queries(1):
+            assert converge_promptly(isp.routers["rhino"].pk) is False
+        assert claim is not None
+        claim.release_accepted(retry_in=None, now=clock.now())
+        assert converge_promptly(isp.routers["rhino"].pk)
+        assert len(rhino.intents[-1]["present"]) == 4
+
     def test_new_order_is_sent(self, isp: Isp, alice: User) -> None:
         assert self.at_rest(isp)
         order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer=400),
