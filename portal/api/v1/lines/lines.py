@@ -89,8 +89,8 @@ class VllsView(ReplicaListView[Vll]):
     def post(self, request: Request) -> Response:
         """Order a new VLL. Its resources are leased immediately, and the portal then configures both routers.
 
-        ``similar_orders`` lists your orders of the last minute with the same values. If the list is not
-        empty, this order may be an accidental repetition.
+        ``similar_orders`` lists the customer's orders of the last minute with the same content. If the list
+        is not empty, this order may be an accidental repetition.
         """
         now = clock.now()
         order = order_add(user=caller(request), now=now, **requested_order(request.data))
