@@ -74,8 +74,9 @@ test-faults: dev-environment agent
 test-journeys: dev-environment agent docs
 	@$(BIN)/python -m pytest $(JOURNEYS)
 
+# Three processes for two cores, because a test waits for PostgreSQL in a third of its time.
 test-rows: dev-environment
-	@nice $(BIN)/python -m pytest -p no:schemathesis --numprocesses 2 $(ROWS)
+	@nice $(BIN)/python -m pytest -p no:schemathesis --numprocesses 3 $(ROWS)
 
 test-go: agent
 	@cd agent && $(GO) test -vet=off -short -timeout 30m ./...
