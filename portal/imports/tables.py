@@ -18,8 +18,8 @@ from portal.imports.errors import RowTwice, TableEmpty, refusal_record, sentence
 from portal.imports.kinds import KINDS
 from portal.imports.kinds.kind import ERROR_COLUMNS, Actor, Claim, Kind
 from portal.imports.models import Import, ImportRow, ImportState
+from portal.uploads.csv_reader import TableRow, refused_again, table_rows
 from portal.uploads.errors import TableFormula
-from portal.uploads.table import TableRow, refused_again, table_rows
 
 MAX_ROWS = 20_000
 REMARK = "# "

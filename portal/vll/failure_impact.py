@@ -11,9 +11,9 @@ from uuid import UUID
 from portal.core.db.statements import rows_of
 from portal.core.network.encapsulations import Encapsulation, Family, Transport
 from portal.core.network.required_mtu import MtuPolicy, overhead
+from portal.underlay.current_topology import current_topology
 from portal.underlay.path_mtu import Pair, PathLeft, crossing, path_left
 from portal.underlay.topology import Topology
-from portal.underlay.topology_cache import current_topology
 from portal.vll.models import TunnelPath
 from portal.vll.states import IN_SERVICE
 

@@ -18,7 +18,7 @@ from portal.allocation.packet_capacity import weights_of
 from portal.events.announcements import announce
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.inventory.rules import Rules, Write, rules_register
-from portal.underlay.topology_cache import topology_lock, topology_when_all_report
+from portal.underlay.current_topology import topology_lock, topology_when_all_report
 from portal.vll.errors import LinesAffected, LoopbackInUse, UnderlayTableInUse
 from portal.vll.lines_not_carried import carried_again, lines_off_the_path, lines_too_large_for, live_ends
 from portal.vll.models import Reservation, Vll, VllEnd, VllTombstone

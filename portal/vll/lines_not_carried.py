@@ -17,9 +17,9 @@ from portal.core.network.required_mtu import VLAN_TAG, required_ip_mtu
 from portal.core.network.vlan_tags import Tagging
 from portal.events.announcements import announce
 from portal.inventory.models import Port, Router
+from portal.underlay.current_topology import path_policy, topology_when_all_report
 from portal.underlay.path_mtu import PathReport, path_check
 from portal.underlay.topology import Topology
-from portal.underlay.topology_cache import path_policy, topology_when_all_report
 from portal.vll.models import Vll, VllEnd
 from portal.vll.states import TERMINAL_LIFECYCLES
 

@@ -9,8 +9,8 @@ from django.conf import settings
 from django.db.models import Count, F, QuerySet, Sum
 
 from portal.core.network.encapsulations import Family
+from portal.underlay.current_topology import current_topology
 from portal.underlay.topology import Topology
-from portal.underlay.topology_cache import current_topology
 from portal.vll.lines_not_carried import tunnelled_lines
 from portal.vll.models import TunnelPath, Vll
 

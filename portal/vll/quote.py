@@ -26,8 +26,8 @@ from portal.core.network.encapsulations import AUTO_TUNNELS, Family, Transport
 from portal.core.network.required_mtu import ETHERNET_HEADER, VLAN_TAG, carried_frame
 from portal.core.network.vlan_tags import Tagging
 from portal.inventory.models import Port
+from portal.underlay.current_topology import current_topology, line_ends, path_policy
 from portal.underlay.errors import TransportRefused
-from portal.underlay.topology_cache import current_topology, line_ends, path_policy
 from portal.underlay.transport_selection import (
     Assumption,
     Between,

@@ -38,8 +38,8 @@ import (
 
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/memory"
 	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/procmem"
 	"longline.dev/agent/internal/realvpp"
 	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
@@ -50,7 +50,7 @@ import (
 const fullRouter = 15_000
 
 func main() {
-	debug.SetGCPercent(memory.GCPercent) // as in the agent
+	debug.SetGCPercent(procmem.GCPercent) // as in the agent
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -291,7 +291,7 @@ func put(ctx context.Context, engine *converge.Engine, decoder *intent.Decoder, 
 	if err != nil {
 		return err
 	}
-	memory.Bound(in)
+	procmem.Bound(in)
 	outcome, err := engine.Put(ctx, in, "")
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ import (
 	"longline.dev/agent/internal/calibration"
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/memory"
+	"longline.dev/agent/internal/procmem"
 	"longline.dev/agent/internal/realvpp"
 	"longline.dev/agent/internal/report"
 	"longline.dev/agent/internal/statseg"
@@ -161,8 +161,8 @@ func watch(ctx context.Context) (most peak) {
 	ticker := time.NewTicker(time.Millisecond)
 	defer ticker.Stop()
 	for most.err == nil {
-		var now memory.Resident
-		now, most.err = memory.Of(os.Getpid())
+		var now procmem.Resident
+		now, most.err = procmem.Of(os.Getpid())
 		most.own, most.shared = max(most.own, now.Own), max(most.shared, now.Shared)
 		select {
 		case <-ctx.Done():

@@ -16,7 +16,7 @@ import (
 	"syscall"
 
 	"longline.dev/agent/internal/config"
-	"longline.dev/agent/internal/memory"
+	"longline.dev/agent/internal/procmem"
 )
 
 // version is the version in pyproject.toml. The linker sets it (Makefile).
@@ -30,7 +30,7 @@ const (
 )
 
 func main() {
-	debug.SetGCPercent(memory.GCPercent)
+	debug.SetGCPercent(procmem.GCPercent)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/memory"
+	"longline.dev/agent/internal/procmem"
 )
 
 // asAgent names the environment variable that makes this test binary run as the agent, with the
@@ -22,7 +22,7 @@ const asAgent = "LONGLINE_AGENT_TEST_CONFIG"
 
 func TestMain(m *testing.M) {
 	if config := os.Getenv(asAgent); config != "" {
-		debug.SetGCPercent(memory.GCPercent)
+		debug.SetGCPercent(procmem.GCPercent)
 		if err := run(context.Background(), []string{"-config", config}, os.Stdout, os.Stderr); err != nil {
 			panic(err)
 		}

@@ -17,10 +17,10 @@ import (
 	"longline.dev/agent/internal/freeze"
 	"longline.dev/agent/internal/identity"
 	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/memory"
 	"longline.dev/agent/internal/metrics"
 	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/pathwatch"
+	"longline.dev/agent/internal/procmem"
 	"longline.dev/agent/internal/renewal"
 	"longline.dev/agent/internal/report"
 	"longline.dev/agent/internal/server"
@@ -80,7 +80,7 @@ type served struct {
 
 func (t served) Put(ctx context.Context, in *intent.Intent, acknowledged string) (*converge.Outcome, error) {
 	defer t.reporter.ReportNow()
-	memory.Bound(in)
+	procmem.Bound(in)
 	return t.Engine.Put(ctx, in, acknowledged)
 }
 
@@ -155,7 +155,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		log.Error("the disk has no reserved space for intent and journal; unsent reports will be dropped for them", "error", err)
 	}
 	stored, _ := store.Current()
-	memory.Bound(stored)
+	procmem.Bound(stored)
 	journal, err := ownership.OpenJournal(c.StateDir)
 	if err != nil {
 		return err

@@ -12,9 +12,9 @@ from django.utils.translation import gettext as _
 from portal.core.network.encapsulations import Transport
 from portal.core.network.required_mtu import overhead, required_ip_mtu
 from portal.inventory.models import Router
+from portal.underlay.current_topology import current_topology, path_policy
 from portal.underlay.path_mtu import path_check
 from portal.underlay.topology import Link, Topology
-from portal.underlay.topology_cache import current_topology, path_policy
 from portal.vll.activation_test_procedure import Finding
 from portal.vll.models import TunnelPath
 from portal.vll.path_status import TIME, PathStatus

@@ -32,8 +32,8 @@ from portal.imports.tables import (
     refused_rows,
     template_rows,
 )
+from portal.uploads.csv_reader import MAX_BYTES
 from portal.uploads.errors import TableTooLarge
-from portal.uploads.table import MAX_BYTES
 from portal.web.page.badges import badge_markup
 from portal.web.page.base import SignedInRequest, requires, result_message
 

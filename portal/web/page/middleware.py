@@ -12,7 +12,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.http import HttpResponseClientRedirect
 
 from portal.core.quantities import whole_number
-from portal.uploads.table import MAX_BYTES
+from portal.uploads.csv_reader import MAX_BYTES
 
 # Paths without compression. The APIs have strong ETags, which identify exact bytes, and compression changes
 # the bytes (RFC 9110, section 8.8.3.3).

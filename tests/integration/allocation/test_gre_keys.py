@@ -15,8 +15,8 @@ from portal.core.environment import ActivationTestMode
 from portal.inventory.models import ObservedRouter, TunnelAddress
 from portal.netbox_sync.line_export import l2vpn_fields
 from portal.telemetry.observation_ingest import observation_take
+from portal.underlay.current_topology import topology_when_all_report
 from portal.underlay.errors import EndpointMissing, PathTooNarrow
-from portal.underlay.topology_cache import topology_when_all_report
 from portal.vll.errors import GreKeysGone
 from portal.vll.line_spec import LineSpec
 from portal.vll.lines_not_carried import lines_off_the_path

@@ -7,7 +7,7 @@ from portal.core.errors import DomainError
 from portal.core.plain_text import csv_lines
 from portal.imports.models import Import, ImportRow
 from portal.imports.tables import MAX_ROWS, error_rows
-from portal.uploads.table import MAX_BYTES
+from portal.uploads.csv_reader import MAX_BYTES
 from tests.integration.imports.files import checked, counts, imported, refusals, sentences, staged
 
 pytestmark = pytest.mark.django_db

@@ -10,8 +10,8 @@ from portal.core import clock
 from portal.core.network.encapsulations import Family
 from portal.events.models import Event
 from portal.inventory.models import BackboneLink, Port, Router
+from portal.underlay.current_topology import current_topology
 from portal.underlay.path_mtu import path_check
-from portal.underlay.topology_cache import current_topology
 from portal.vll.errors import LinesAffected, RouterInMaintenance, RouterIsDrained
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations.modify_line import order_modify, order_suspend

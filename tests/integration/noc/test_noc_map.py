@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import BackboneLink, ObservedLoad, ObservedRouter, Router, Site
-from portal.underlay.topology_cache import SILENT_AFTER
+from portal.underlay.current_topology import SILENT_AFTER
 from portal.vll import failure_impact
 from portal.vll import link_loads_and_mtus as loads
 from portal.vll.link_loads_and_mtus import LinkLoad, link_loads

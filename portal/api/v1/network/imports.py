@@ -41,7 +41,7 @@ from portal.imports.kinds.kind import Actor, Kind
 from portal.imports.models import Import, ImportRow, ImportState
 from portal.imports.operations import import_begin, import_cancel
 from portal.imports.tables import error_rows, import_stage, imports, refused_rows
-from portal.uploads.table import MAX_BYTES
+from portal.uploads.csv_reader import MAX_BYTES
 
 Handler = Callable[..., HttpResponse]
 

@@ -15,7 +15,7 @@ from portal.core.errors import DomainError
 from portal.core.quantities import whole_rate, whole_size
 from portal.inventory.found_lines import FoundLine, circuits_at, found_circuits, found_lines
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals, Proposal
-from portal.uploads.table import TableRow, read_table
+from portal.uploads.csv_reader import TableRow, read_table
 from portal.uploads.vppcfg_file import vppcfg_descriptions
 from portal.vll.operations.adopt_line import MOST_ADOPTIONS, Adoption, FoundPorts
 from portal.web.fields.base import TablerForm

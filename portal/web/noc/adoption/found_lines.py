@@ -28,8 +28,8 @@ from portal.inventory.found_lines import (
     found_lines,
 )
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals, Proposal
+from portal.uploads.csv_reader import MAX_BYTES
 from portal.uploads.errors import TableTooLarge
-from portal.uploads.table import MAX_BYTES
 from portal.vll.models import Vll
 from portal.vll.operations.adopt_line import (
     MOST_ADOPTIONS,

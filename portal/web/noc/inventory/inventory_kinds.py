@@ -22,7 +22,7 @@ from portal.inventory.kinds import InventoryKind
 from portal.inventory.models import Port, Router, Site
 from portal.inventory.operations import WRITES, Writes
 from portal.inventory.queries import Filter, Text, links_with_observed_mtu, mtu_mismatch, reported_ip_mtu
-from portal.underlay.topology_cache import current_topology
+from portal.underlay.current_topology import current_topology
 from portal.vll.link_loads_and_mtus import verified_link_mtus
 from portal.vll.sentences import waits_of
 from portal.web.fields.base import VersionedForm

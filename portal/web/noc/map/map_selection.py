@@ -16,8 +16,8 @@ from portal.accounts.models import User
 from portal.core.network.encapsulations import Family
 from portal.core.quantities import row_id, uuid_of
 from portal.inventory.models import BackboneLink, Router
+from portal.underlay.current_topology import current_topology
 from portal.underlay.topology import UsedLinks
-from portal.underlay.topology_cache import current_topology
 from portal.vll import queries
 from portal.vll.failure_impact import FailureImpact, Fate, HitLine, failure_impact
 from portal.vll.models import Vll

@@ -28,8 +28,8 @@ from portal.inventory.queries import (
     reported_ip_mtu,
     routers_without_links,
 )
+from portal.underlay.current_topology import current_topology
 from portal.underlay.topology import Topology
-from portal.underlay.topology_cache import current_topology
 from portal.vll.link_loads_and_mtus import LinkLoad, VerifiedMtu, link_loads, verified_link_mtus
 from portal.vll.models import TunnelPath
 from portal.web.noc.inventory.inventory_kinds import LINKS

@@ -1,4 +1,7 @@
-"""The current underlay from the database, built again only after a change."""
+"""The current topology from the database, built again only after a change.
+
+Links of a drained router get the largest metric. The MTUs that a silent router observed are not trusted.
+"""
 
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple

@@ -1,5 +1,6 @@
-// Package memory limits the memory that the agent uses, through Go's garbage collector.
-package memory
+// Package procmem limits the memory of the agent's process through Go's garbage collector, and reads the resident
+// memory of a process.
+package procmem
 
 import (
 	"bufio"
