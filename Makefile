@@ -74,7 +74,7 @@ test-faults: dev-environment agent
 test-journeys: dev-environment agent docs
 	@$(BIN)/python -m pytest $(JOURNEYS)
 
-# Three processes for two cores, because a test waits for PostgreSQL in a third of its time.
+# Three processes for two cores, because a test waits for PostgreSQL for a quarter of its time.
 test-rows: dev-environment
 	@nice $(BIN)/python -m pytest -p no:schemathesis --numprocesses 3 $(ROWS)
 
