@@ -253,10 +253,20 @@ def cooldown_begin(leases: QuerySet[Any], *, rest: timedelta, now: datetime) -> 
     leases.filter(released_at__isnull=False, free_at__isnull=True).update(free_at=now + rest)
 
 
+@transaction.atomic
 def cooled_down_leases_free(*, now: datetime) -> int:
-    """Free the VNIs, keys and pairs whose cool-down is over; return their number."""
+    """Free the VNIs, keys and pairs whose cool-down is over; return their number.
+
+    Django deletes by primary key, because tombstones refer to leases. Without the lock, a lease could be
+    deleted that an adoption has just taken out of its cool-down, and its number would be used twice.
+    """
     over = Q(released_at__isnull=False, free_at__lte=now)
-    return sum(of.objects.filter(over).delete()[0] for of in (VniLease, GreKeyLease, GrePairLease))
+    return sum(_free(of.objects.filter(over)) for of in (VniLease, GreKeyLease, GrePairLease))
+
+
+def _free(leases: QuerySet[Any]) -> int:
+    locked = list(leases.select_for_update(skip_locked=True).values_list("pk", flat=True))
+    return leases.model.objects.filter(pk__in=locked).delete()[0]
 
 
 def _cooling_down_take(leases: QuerySet[Any], refusal: DomainError, *, owner: UUID, now: datetime) -> None:

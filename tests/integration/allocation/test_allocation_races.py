@@ -13,10 +13,17 @@ from portal.accounts.models import User
 from portal.allocation.errors import PortFull, RouterFull, VlanTaken, VniPoolExhausted
 from portal.allocation.models import PortVlanLease, ReservedVniRange, VniLease
 from portal.allocation.packet_capacity import end_load
-from portal.allocation.tunnel_leases import LAST_VNI, PROBE_VNI, vni_lease
+from portal.allocation.tunnel_leases import (
+    LAST_VNI,
+    PROBE_VNI,
+    cooled_down_leases_free,
+    vni_lease,
+    vni_lease_named,
+)
 from portal.core import clock
 from portal.core.network.encapsulations import Transport
 from portal.inventory.models import Port
+from tests.integration.awaited_locks import wait_for_lock_or
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import loads, sums_are_right
@@ -145,3 +152,23 @@ def test_any_vlan_gives_each_concurrent_client_its_own_vlan(isp: Isp, alice: Use
         return order(isp, alice, cir_bps=1000, **ends).vll.ends.get(side="a").outer_vlan
 
     assert sorted(at_once(24, work)) == list(range(100, 124))  # type: ignore[type-var]
+
+
+def test_lease_that_an_adoption_takes_out_of_its_cool_down_is_not_freed() -> None:
+    now = clock.now()
+    VniLease.objects.create(vni=7, owner=uuid.uuid4(), leased_at=now, released_at=now, free_at=now)
+    adopted = uuid.uuid4()
+
+    def sweep() -> int:
+        try:
+            return cooled_down_leases_free(now=now)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as other:
+        with transaction.atomic():
+            vni_lease_named(7, owner=adopted, now=now)
+            freed = other.submit(sweep)
+            wait_for_lock_or(freed)
+        assert freed.result() == 0
+    assert VniLease.objects.get().owner == adopted
