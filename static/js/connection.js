@@ -8,7 +8,7 @@ const longline = {};
   const ENDED = ["signed-out", "other-account"];
   let shown = "";
   let ended = ""; // one of ENDED, from its answer until an answer within a session
-  let changedAt = 0; // when ended changed
+  let changedAt = 0; // when ended changed. Older requests say nothing about the session
 
   const show = (name) => {
     shown = name;
@@ -42,18 +42,16 @@ const longline = {};
     for (const part of document.querySelectorAll("[data-live]")) part.dispatchEvent(new CustomEvent("live"));
   };
 
-  const end = (name) => {
+  const end = (name, sentAt) => {
     for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
     show(name);
-    if (!ended) changedAt = performance.now();
+    changedAt = ended ? Math.max(changedAt, sentAt) : performance.now();
     ended = name;
     outdate();
   };
   const lost = () => { if (!ended) show("connection-lost"); };
-  // A poll that succeeds says nothing about the form or button that was refused, and a request from before the end
-  // of the session says nothing about the session. htmx has already put the answer into the page.
-  const back = (byPoll, sentAt) => {
-    if (ended && sentAt < changedAt) return outdate();
+  // A poll that succeeds says nothing about the form or button that was refused.
+  const back = (byPoll) => {
     const was = ended;
     if (shown === "connection-lost" || shown === was || !byPoll) show("");
     if (!was) return;
@@ -71,23 +69,28 @@ const longline = {};
     for (const field of document.querySelectorAll('input[name="csrfmiddlewaretoken"], [data-csrf]')) field.value = token;
   };
 
+  const repeatCheck = () => document.body.dispatchEvent(new CustomEvent("longline:returned"));
   // by: "person" (a pressed button or link), "form" (a check while the user types) or "poll".
   const judge = ({ status, header, by, sentAt }) => {
     const reason = header("Longline-Refused") ?? (status === 401 && reader ? "signed-out" : "");
-    if (ENDED.includes(reason)) {
-      // A poll from before the new session says nothing about it.
-      if (by === "person" || ended || sentAt >= changedAt) end(reason);
-    } else if (reason === "stale-form") {
-      back(true, sentAt);
-      renew(header("Longline-Form-Token"));
+    const isOld = sentAt < changedAt;
+    // htmx has already put an old answer into the page.
+    if (ended && isOld) outdate();
+    else if (ENDED.includes(reason) && !isOld) end(reason, sentAt);
+    else if (ENDED.includes(reason) && by === "form") repeatCheck();
+    else if (ENDED.includes(reason) && by === "person") show("stale-form");
+    else if (ENDED.includes(reason)) return;
+    else if (reason === "stale-form") {
+      back(true);
+      if (!isOld) renew(header("Longline-Form-Token"));
       // The check of a form changes nothing, so it is repeated without a confirmation.
-      if (by === "form") document.body.dispatchEvent(new CustomEvent("longline:returned"));
+      if (by === "form") repeatCheck();
       else show("stale-form");
     } else if (status >= 500) lost();
     else if (status >= 400 && status !== 422) {
-      if (by !== "person") return back(true, sentAt);
-      refuse(status);
-    } else if (status > 0) return back(by === "poll", sentAt);
+      back(true);
+      if (by === "person") refuse(status);
+    } else if (status > 0) back(by === "poll");
     if (by === "person") focus();
   };
 
@@ -107,7 +110,7 @@ const longline = {};
       status: xhr.status,
       header: (name) => xhr.getResponseHeader(name),
       by: senderOf(detail),
-      sentAt: sent.get(xhr),
+      sentAt: sent.get(xhr) ?? performance.now(),
     });
   });
   document.addEventListener("htmx:sendError", lost);

@@ -153,29 +153,46 @@ def test_a_line_is_not_shown_as_up_once_the_session_has_ended(vll: Vll, alice_re
     expect(signed_out_note(page)).to_be_hidden()
 
 
-@pytest.mark.parametrize(
-    ("early", "other"), [("**/throughput?*", "**/status/**"), ("**/status/**", "**/throughput?*")]
-)
-def test_an_answer_from_before_the_end_of_the_session_does_not_show_the_line_as_up(
-    vll: Vll, alice_reader: Reader, early: str, other: str
+def test_an_answer_from_before_the_end_of_the_session_does_not_end_the_note(
+    vll: Vll, alice_reader: Reader
 ) -> None:
     page = alice_reader.page
-    alice_reader.open(f"/vlls/{vll.pk}/")
-    ask = "document.querySelector('#vll-status').dispatchEvent(new CustomEvent('live'))"
-    if early.startswith("**/throughput"):
-        ask = "longline.ask('/api/v1' + location.pathname + 'throughput?range=hour')"
-    late = alice_reader.intercept(early, lambda: page.evaluate(f"() => {{ {ask} }}"))
+    late = alice_reader.intercept("**/throughput?*", lambda: alice_reader.open(f"/vlls/{vll.pk}/"))
     answer = late.fetch()
     assert answer.ok
     end_sessions()
-    with page.expect_response(lambda it: it.status == 401):
-        page.evaluate("() => { longline.ask(location.pathname + 'months/') }")
+    hide(page, True)
+    hide(page, False)
     expect(signed_out_note(page)).to_be_visible()
     # No further request, because its answer would show the note again.
-    page.route(other, lambda route: None)
-    with page.expect_response(early):
+    page.route("**/status/**", lambda route: None)
+    with page.expect_response("**/throughput?*"):
         late.fulfill(response=answer)
     page.wait_for_timeout(100)
+    expect(signed_out_note(page)).to_be_visible()
+    expect(page.locator("#vll-status .ll-health")).to_contain_text("Unknown")
+
+
+def test_a_part_from_before_the_end_of_the_session_is_not_shown_as_current(
+    vll: Vll, alice_reader: Reader
+) -> None:
+    page = alice_reader.page
+    alice_reader.open(f"/vlls/{vll.pk}/")
+    expect(page.locator("#vll-status .ll-health")).to_contain_text("Up")
+    Vll.objects.filter(pk=vll.pk).update(description="Cheese run")
+    late = alice_reader.intercept(
+        "**/status/**",
+        lambda: page.evaluate("document.querySelector('#vll-status').dispatchEvent(new CustomEvent('live'))"),
+    )
+    answer = late.fetch()
+    assert answer.status == 200
+    end_sessions()
+    page.evaluate("() => { longline.ask(location.pathname + 'months/') }")
+    expect(signed_out_note(page)).to_be_visible()
+    # The new part requests the diagnosis, whose answer would show the note again.
+    page.route("**/diagnosis/**", lambda route: None)
+    late.fulfill(response=answer)
+    expect(page.locator("#vll-status")).to_contain_text("Cheese run")
     expect(signed_out_note(page)).to_be_visible()
     expect(page.locator("#vll-status .ll-health")).to_contain_text("Unknown")
 
@@ -200,6 +217,22 @@ def test_a_refusal_from_before_the_new_session_does_not_show_the_note(vll: Vll, 
         late.fulfill(response=refusal)
     page.wait_for_timeout(100)
     expect(signed_out_note(page)).to_be_hidden()
+    expect(page.locator("#vll-status .ll-health")).to_contain_text("Up")
+
+
+def test_a_button_pressed_in_a_new_session_shows_the_states_again(vll: Vll, alice_reader: Reader) -> None:
+    page = alice_reader.page
+    alice_reader.open(f"/vlls/{vll.pk}/")
+    end_sessions()
+    hide(page, True)
+    hide(page, False)
+    expect(signed_out_note(page)).to_be_visible()
+    alice_reader.be_signed_in("alice")
+    page.evaluate(
+        "() => htmx.ajax('POST', location.pathname, { source: document.body,"
+        " event: new Event('submit'), swap: 'none' })"
+    )
+    expect(page.get_by_role("alert").filter(has_text="You have signed in again")).to_be_visible()
     expect(page.locator("#vll-status .ll-health")).to_contain_text("Up")
 
 
