@@ -1,17 +1,32 @@
 """The fixture ``no_joined_updates`` recognizes UPDATEs that do not check their conditions again."""
 
+from types import FunctionType
 from typing import Any
 
 import pytest
 from django.db.models import QuerySet
 from django.db.models.sql.subqueries import UpdateQuery
 
+from devstack.folders import ROOT
 from portal.inventory.models import Port
 from portal.vll.models import VllEnd
 from tests.joined_updates import has_join
 
 pytestmark = pytest.mark.django_db
 ENDS = VllEnd.objects.filter(side="a")
+
+
+def test_only_updates_of_the_product_are_collected(joined_updates: list[str]) -> None:
+    def clear(rows: QuerySet[VllEnd]) -> None:
+        rows.update(reason="")
+
+    rows = ENDS.filter(port__router=1)
+    clear(rows)
+    assert joined_updates == []
+    of_the_product = clear.__code__.replace(co_filename=str(ROOT / "portal" / "vll" / "ends.py"))
+    FunctionType(of_the_product, {})(rows)
+    assert len(joined_updates) == 1
+    joined_updates.clear()
 
 
 def update_of(rows: QuerySet[Any]) -> str:

@@ -94,7 +94,10 @@ def is_free(*, now: datetime, prefix: str = "") -> Q:
 
 
 def is_claimed(router_id: int, *, now: datetime) -> bool:
-    """Return whether a worker has this router, and will send another message if more is wanted."""
+    """Return whether a worker has this router. It sends another message after an intent if more is wanted.
+
+    If the worker fails, the sweeper sends it.
+    """
     return RouterConvergence.objects.filter(router=router_id, claimed_until__gt=now).exists()
 
 
