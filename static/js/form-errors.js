@@ -8,12 +8,15 @@
   for (let fold = wrong.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   if (!wrong.matches("input, select, textarea, [tabindex]")) wrong.tabIndex = -1;
   wrong.focus({ preventScroll: true });
-  // A summary that is taller than the window starts at its first error.
-  const show = () => wrong.scrollIntoView({ block: wrong.offsetHeight < innerHeight ? "center" : "start" });
+  // A summary that is taller than the window starts at its first error. Without an animation, because the browser
+  // may still animate its own scrolling to a field with autofocus, and two animations end anywhere.
+  const show = () => {
+    wrong.scrollIntoView({ block: wrong.offsetHeight < innerHeight ? "center" : "start", behavior: "instant" });
+  };
   show();
   // Parts of the page that load later move the field down. Keep it visible until the reader scrolls or types.
   const resizes = new ResizeObserver(show);
-  resizes.observe(document.body);
+  resizes.observe(document.querySelector("main"));
   for (const action of ["wheel", "touchstart", "pointerdown", "keydown"]) {
     addEventListener(action, () => resizes.disconnect(), { once: true, passive: true });
   }
