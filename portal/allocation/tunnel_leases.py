@@ -266,7 +266,7 @@ def cooled_down_leases_free(*, now: datetime) -> int:
 
 def _free(leases: QuerySet[Any]) -> int:
     locked = list(leases.select_for_update(skip_locked=True).values_list("pk", flat=True))
-    return leases.model.objects.filter(pk__in=locked).delete()[0]
+    return int(leases.model.objects.filter(pk__in=locked).delete()[0])
 
 
 def _cooling_down_take(leases: QuerySet[Any], refusal: DomainError, *, owner: UUID, now: datetime) -> None:
