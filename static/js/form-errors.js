@@ -8,8 +8,8 @@
   for (let fold = wrong.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   if (!wrong.matches("input, select, textarea, [tabindex]")) wrong.tabIndex = -1;
   wrong.focus({ preventScroll: true });
-  // A summary that is taller than the window starts at its first error. Without an animation, because the browser
-  // may still animate its own scrolling to a field with autofocus, and two animations end anywhere.
+  // A summary that is taller than the window starts at its first error. The browser may still animate its own
+  // scrolling to a field with autofocus; an instant change ends it.
   const show = () => {
     wrong.scrollIntoView({ block: wrong.offsetHeight < innerHeight ? "center" : "start", behavior: "instant" });
   };

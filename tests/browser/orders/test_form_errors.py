@@ -22,6 +22,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def on_the_site(reader: Callable[..., Reader], url: str, who: str, scripts: bool = True) -> Reader:
     person = reader(url, viewport={"width": 390, "height": 600}, java_script_enabled=scripts)
+    # A check during an animation of scrolling would see where the window was before.
+    person.page.emulate_media(reduced_motion="reduce")
     person.be_signed_in(who)
     return person
 
