@@ -406,6 +406,10 @@ def test_returned_agent_gets_its_intent_immediately(post: Post, isp: Isp, vll: V
     )
     post(OBSERVED, observed())
     assert RouterConvergence.objects.get(router=isp.routers["rhino"]).retry_at is None
+    # The agent API is another process, which sends the message after its response.
+    deadline = time.monotonic() + 10
+    while not requested() and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert [args for _, args in requested()] == [[isp.routers["rhino"].pk]]
 
 
