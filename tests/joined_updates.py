@@ -2,12 +2,12 @@
 
 import re
 import sys
-from pathlib import Path
 from types import FrameType
 
-_ROOT = Path(__file__).parents[1]
-_PRODUCT = tuple(f"{_ROOT / folder}/" for folder in ("portal", "provisioning"))
-_OWN = (*_PRODUCT, *(f"{_ROOT / folder}/" for folder in ("tests", "devstack", "bench", "drills")))
+from devstack.folders import ROOT
+
+_PRODUCT = tuple(f"{ROOT / folder}/" for folder in ("portal", "provisioning"))
+_OWN = (*_PRODUCT, *(f"{ROOT / folder}/" for folder in ("tests", "devstack", "bench", "drills")))
 # Django names the table of a subquery U0.
 _SUBQUERY = re.compile(
     r'UPDATE ("\w+") SET .* IN \(SELECT (?:DISTINCT )?U0\."\w+".* FROM \1 U0 (?:INNER|LEFT OUTER) JOIN '

@@ -30,7 +30,7 @@ from portal.allocation.errors import (
     VniRangeInUse,
 )
 from portal.allocation.models import LAST_GRE_KEY, GreKeyLease, GrePairLease, ReservedVniRange, VniLease
-from portal.core.db.statements import execute, rows_of
+from portal.core.db.statements import delete_locked, execute, rows_of
 from portal.core.errors import DomainError
 from portal.core.network.encapsulations import Encapsulation
 from portal.events.announcements import announce
@@ -257,16 +257,11 @@ def cooldown_begin(leases: QuerySet[Any], *, rest: timedelta, now: datetime) -> 
 def cooled_down_leases_free(*, now: datetime) -> int:
     """Free the VNIs, keys and pairs whose cool-down is over; return their number.
 
-    Django deletes by primary key, because tombstones refer to leases. Without the lock, a lease could be
-    deleted that an adoption has just taken out of its cool-down, and its number would be used twice.
+    A lease that an adoption takes out of its cool-down at this moment is kept.
     """
     over = Q(released_at__isnull=False, free_at__lte=now)
-    return sum(_free(of.objects.filter(over)) for of in (VniLease, GreKeyLease, GrePairLease))
-
-
-def _free(leases: QuerySet[Any]) -> int:
-    locked = list(leases.select_for_update(skip_locked=True).values_list("pk", flat=True))
-    return int(leases.model.objects.filter(pk__in=locked).delete()[0])
+    kinds = (VniLease, GreKeyLease, GrePairLease)
+    return sum(delete_locked(kind.objects.filter(over), skip_locked=True) for kind in kinds)
 
 
 def _cooling_down_take(leases: QuerySet[Any], refusal: DomainError, *, owner: UUID, now: datetime) -> None:

@@ -23,6 +23,7 @@ from django.db.models import F, QuerySet
 
 from portal.accounts.models import ApiToken, User
 from portal.accounts.tokens import secret_digest
+from portal.core.db.statements import delete_locked
 from portal.events.announcements import announce
 from portal.inventory import pki
 from portal.inventory.errors import (
@@ -132,7 +133,7 @@ def enrolment_offer(*, router: Router, user: User, now: datetime, made_with: Api
     """
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     check_not_retired(locked)
-    _unused_delete(RouterEnrolment.objects.filter(router=locked))
+    delete_locked(RouterEnrolment.objects.filter(router=locked, used_at__isnull=True))
     token = _SCHEME + secrets.token_urlsafe(32)
     RouterEnrolment.objects.create(
         router=locked,
@@ -178,21 +179,10 @@ def router_enrol(
 @transaction.atomic
 def enrolment_end(*, enrolment: RouterEnrolment, now: datetime) -> None:
     """Void an unused enrolment, or revoke the certificate that a used enrolment issued."""
-    if _unused_delete(RouterEnrolment.objects.filter(pk=enrolment.pk)):
+    if delete_locked(RouterEnrolment.objects.filter(pk=enrolment.pk, used_at__isnull=True)):
         return
     for made in RouterCertificate.objects.filter(enrolment=enrolment.pk, revoked_at__isnull=True):
         certificates_revoke(router=made.router, serial=made.serial, now=now)
-
-
-def _unused_delete(enrolments: QuerySet[RouterEnrolment]) -> int:
-    """Delete those that are unused; return their number.
-
-    Django deletes by primary key, because certificates refer to enrolments. Without the lock, an enrolment
-    could be deleted that an agent has just used.
-    """
-    unused = enrolments.filter(used_at__isnull=True).select_for_update()
-    locked = list(unused.values_list("pk", flat=True))
-    return RouterEnrolment.objects.filter(pk__in=locked).delete()[0]
 
 
 def _certify(

@@ -8,7 +8,7 @@ const longline = {};
   const ENDED = ["signed-out", "other-account"];
   let shown = "";
   let ended = ""; // one of ENDED, from its answer until an answer within a session
-  let changedAt = 0; // when ended changed. Older requests say nothing about the session
+  let changedAt = 0; // requests that were sent before this time say nothing about the session
 
   const show = (name) => {
     shown = name;
@@ -69,23 +69,20 @@ const longline = {};
     for (const field of document.querySelectorAll('input[name="csrfmiddlewaretoken"], [data-csrf]')) field.value = token;
   };
 
-  const repeatCheck = () => document.body.dispatchEvent(new CustomEvent("longline:returned"));
   // by: "person" (a pressed button or link), "form" (a check while the user types) or "poll".
   const judge = ({ status, header, by, sentAt }) => {
     const reason = header("Longline-Refused") ?? (status === 401 && reader ? "signed-out" : "");
     const isOld = sentAt < changedAt;
-    // htmx has already put an old answer into the page.
+    // An old answer does not end the note, but htmx has already put it into the page.
     if (ended && isOld) outdate();
     else if (ENDED.includes(reason) && !isOld) end(reason, sentAt);
-    else if (ENDED.includes(reason) && by === "form") repeatCheck();
-    else if (ENDED.includes(reason) && by === "person") show("stale-form");
-    else if (ENDED.includes(reason)) return;
-    else if (reason === "stale-form") {
+    else if (ENDED.includes(reason) || reason === "stale-form") {
+      // The form is of an earlier session.
       back(true);
       if (!isOld) renew(header("Longline-Form-Token"));
       // The check of a form changes nothing, so it is repeated without a confirmation.
-      if (by === "form") repeatCheck();
-      else show("stale-form");
+      if (by === "form") document.body.dispatchEvent(new CustomEvent("longline:returned"));
+      else if (by === "person") show("stale-form");
     } else if (status >= 500) lost();
     else if (status >= 400 && status !== 422) {
       back(true);

@@ -40,6 +40,12 @@ def end_sessions() -> None:
     Session.objects.all().delete()
 
 
+def look_again(page: Page) -> None:
+    """Return to the tab, so that its parts are requested."""
+    hide(page, True)
+    hide(page, False)
+
+
 def sign_in_at(page: Page, username: str = "alice") -> None:
     """Fill in the open sign-in page."""
     page.get_by_label("User name").fill(username)
@@ -59,6 +65,12 @@ def sign_in_in_another_tab(person: Reader, username: str = "alice") -> None:
 
 def signed_out_note(page: Page) -> Any:
     return page.get_by_role("alert").filter(has_text="You are signed out")
+
+
+def end_sessions_and_look(page: Page) -> None:
+    end_sessions()
+    look_again(page)
+    expect(signed_out_note(page)).to_be_visible()
 
 
 def test_an_order_survives_the_end_of_its_session(isp: Isp, alice_reader: Reader) -> None:
@@ -135,10 +147,7 @@ def test_a_line_is_not_shown_as_up_once_the_session_has_ended(vll: Vll, alice_re
     alice_reader.open(f"/vlls/{vll.pk}/")
     health = page.locator("#vll-status .ll-health")
     expect(health).to_contain_text("Up")
-    end_sessions()
-    hide(page, True)
-    hide(page, False)
-    expect(signed_out_note(page)).to_be_visible()
+    end_sessions_and_look(page)
     expect(health).to_contain_text("Unknown")
     expect(page.get_by_text("Up", exact=True)).to_have_count(0)
     colours = page.locator(".ll-badge").evaluate_all(
@@ -147,8 +156,7 @@ def test_a_line_is_not_shown_as_up_once_the_session_has_ended(vll: Vll, alice_re
     assert colours == 1
     # Signing in in another tab shows the state again without a reload.
     alice_reader.be_signed_in("alice")
-    hide(page, True)
-    hide(page, False)
+    look_again(page)
     expect(health).to_contain_text("Up")
     expect(signed_out_note(page)).to_be_hidden()
 
@@ -160,10 +168,7 @@ def test_an_answer_from_before_the_end_of_the_session_does_not_end_the_note(
     late = alice_reader.intercept("**/throughput?*", lambda: alice_reader.open(f"/vlls/{vll.pk}/"))
     answer = late.fetch()
     assert answer.ok
-    end_sessions()
-    hide(page, True)
-    hide(page, False)
-    expect(signed_out_note(page)).to_be_visible()
+    end_sessions_and_look(page)
     # No further request, because its answer would show the note again.
     page.route("**/status/**", lambda route: None)
     with page.expect_response("**/throughput?*"):
@@ -206,12 +211,10 @@ def test_a_refusal_from_before_the_new_session_does_not_show_the_note(vll: Vll, 
     )
     refusal = late.fetch()
     assert refusal.status == 401
-    hide(page, True)
-    hide(page, False)
+    look_again(page)
     expect(signed_out_note(page)).to_be_visible()
     alice_reader.be_signed_in("alice")
-    hide(page, True)
-    hide(page, False)
+    look_again(page)
     expect(signed_out_note(page)).to_be_hidden()
     with page.expect_response("**/months/"):
         late.fulfill(response=refusal)
@@ -223,10 +226,7 @@ def test_a_refusal_from_before_the_new_session_does_not_show_the_note(vll: Vll, 
 def test_a_button_pressed_in_a_new_session_shows_the_states_again(vll: Vll, alice_reader: Reader) -> None:
     page = alice_reader.page
     alice_reader.open(f"/vlls/{vll.pk}/")
-    end_sessions()
-    hide(page, True)
-    hide(page, False)
-    expect(signed_out_note(page)).to_be_visible()
+    end_sessions_and_look(page)
     alice_reader.be_signed_in("alice")
     page.evaluate(
         "() => htmx.ajax('POST', location.pathname, { source: document.body,"

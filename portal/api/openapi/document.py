@@ -88,7 +88,8 @@ DESCRIPTION = "Order, change and watch virtual leased lines.\n\n" + "\n".join(
 @cache
 def document() -> dict[str, Any]:
     """Return the OpenAPI 3.1 document of ``/api/v1``."""
-    # Without this, each process would search for GDAL with a compiler, because filters could be geographic.
+    # Otherwise each process searches for GDAL with a compiler, because filters could be geographic.
+    # drf-spectacular has no setting for it.
     DjangoFilterExtension._has_gis = False  # type: ignore[attr-defined]
     with translation.override(settings.LANGUAGE_CODE):  # readers of all languages share the cached document
         schema: dict[str, Any] = SchemaGenerator().get_schema(public=True)

@@ -1,4 +1,4 @@
-"""SQL statements: run one, read rows with a queryset that is compiled once, or insert rows.
+"""SQL statements: run one, read rows with a queryset that is compiled once, insert rows, or delete rows.
 
 Django compiles the SQL of a queryset and of an insert at each use, and an insert sends every column. For
 frequent statements, compiling took longer than sending the SQL and reading the rows.
@@ -31,6 +31,17 @@ def execute(statement: str, parameters: Parameters = None) -> int:
         cursor.execute(statement, parameters)
         changed: int = cursor.rowcount
     return changed
+
+
+def delete_locked(rows: QuerySet[Any], *, skip_locked: bool = False) -> int:
+    """Delete the rows that still match once they are locked; return their number. Needs a transaction.
+
+    Django's ``delete`` first selects the rows if other tables refer to them, and then deletes them by primary
+    key. A row that another session changed in between would be deleted although it no longer matches.
+    ``skip_locked``: keep rows that another session has locked, instead of waiting.
+    """
+    locked = list(rows.select_for_update(skip_locked=skip_locked).values_list("pk", flat=True))
+    return int(rows.model.objects.filter(pk__in=locked).delete()[0])
 
 
 M = TypeVar("M", bound=Model)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from django.urls import resolve
-from playwright.sync_api import Page, Route, TimeoutError, expect
+from playwright.sync_api import Page, Request, Route, TimeoutError, expect
 
 from portal.accounts.models import Customer, User
 from portal.vll.models import Order, Vll
@@ -177,15 +177,17 @@ def result_of_invalid_form(page: Page, address: str, number: int) -> str | None:
 
 
 def status_of_submission(page: Page, form_and_button: list[int]) -> int:
-    """Send the form and return the status. The browser gets a refusal, and no page after an acceptance.
+    """Send the form and return the status, 204 for an acceptance.
 
-    It would interrupt the next page. To close the tab meanwhile does not always end.
+    The browser gets no page after an acceptance, because that page would interrupt the next one.
     """
-    statuses = list[int]()
+
+    def is_submission(request: Request) -> bool:
+        # The browser may send a request for a preview too.
+        return request.method == "POST" and "/check/" not in request.url
 
     def answer(route: Route) -> None:
-        # The browser may send a request for a preview too.
-        if route.request.method != "POST" or "/check/" in route.request.url:
+        if not is_submission(route.request):
             route.continue_()
             return
         response = route.fetch(max_redirects=0)
@@ -193,14 +195,12 @@ def status_of_submission(page: Page, form_and_button: list[int]) -> int:
             route.fulfill(status=204)
         else:
             route.fulfill(response=response)
-        statuses.append(response.status)
 
     page.route("**/*", answer)
-    page.evaluate(SUBMIT, form_and_button)
-    while not statuses:
-        page.wait_for_timeout(10)
+    with page.expect_response(lambda it: is_submission(it.request)) as sent:
+        page.evaluate(SUBMIT, form_and_button)
     page.unroute("**/*", answer)
-    return statuses[0]
+    return sent.value.status
 
 
 def test_every_form_that_is_refused_shows_its_first_error(

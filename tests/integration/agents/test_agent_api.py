@@ -32,6 +32,7 @@ from portal.vll.models import RouterConvergence, Vll
 from tests.integration.certificates import certificates, issue, register
 from tests.integration.database_url import database_url
 from tests.integration.isp import Isp
+from tests.integration.live_process import eventually
 from tests.integration.orders import order
 from tests.integration.requested_tasks import forget_requests, requested
 from tests.integration.router_answers import activate
@@ -407,9 +408,7 @@ def test_returned_agent_gets_its_intent_immediately(post: Post, isp: Isp, vll: V
     post(OBSERVED, observed())
     assert RouterConvergence.objects.get(router=isp.routers["rhino"]).retry_at is None
     # The agent API is another process, which sends the message after its response.
-    deadline = time.monotonic() + 10
-    while not requested() and time.monotonic() < deadline:
-        time.sleep(0.01)
+    eventually(lambda: bool(requested()))
     assert [args for _, args in requested()] == [[isp.routers["rhino"].pk]]
 
 

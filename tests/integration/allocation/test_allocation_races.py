@@ -23,7 +23,7 @@ from portal.allocation.tunnel_leases import (
 from portal.core import clock
 from portal.core.network.encapsulations import Transport
 from portal.inventory.models import Port
-from tests.integration.awaited_locks import wait_for_lock_or
+from tests.integration.awaited_locks import concurrently
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import loads, sums_are_right
@@ -159,16 +159,8 @@ def test_lease_that_an_adoption_takes_out_of_its_cool_down_is_not_freed() -> Non
     VniLease.objects.create(vni=7, owner=uuid.uuid4(), leased_at=now, released_at=now, free_at=now)
     adopted = uuid.uuid4()
 
-    def sweep() -> int:
-        try:
-            return cooled_down_leases_free(now=now)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(1) as other:
-        with transaction.atomic():
-            vni_lease_named(7, owner=adopted, now=now)
-            freed = other.submit(sweep)
-            wait_for_lock_or(freed)
-        assert freed.result() == 0
+    waited, freed = concurrently(
+        lambda: vni_lease_named(7, owner=adopted, now=now), lambda: cooled_down_leases_free(now=now)
+    )
+    assert (waited, freed) == (False, 0)
     assert VniLease.objects.get().owner == adopted

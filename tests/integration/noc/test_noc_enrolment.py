@@ -1,7 +1,6 @@
 """Enrolment: one token gives one certificate, and the portal chooses every name in the certificate."""
 
 import base64
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from rest_framework.test import APIClient
 
 from portal.accounts.models import User
@@ -22,7 +21,7 @@ from portal.inventory.errors import EnrolmentExpired
 from portal.inventory.models import Router, RouterCertificate, RouterEnrolment
 from portal.inventory.pki import identity_of, router_uri
 from portal.inventory.queries import router_of
-from tests.integration.awaited_locks import wait_for_lock_or
+from tests.integration.awaited_locks import concurrently
 from tests.integration.isp import Isp
 
 pytestmark = pytest.mark.django_db
@@ -206,16 +205,9 @@ def test_enrolment_that_an_agent_uses_at_this_moment_is_not_deleted(
     offer(isp.routers["rhino"], nora)
     enrolment = RouterEnrolment.objects.get()
 
-    def end() -> None:
-        try:
-            enrolment_end(enrolment=enrolment, now=clock.now())
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(1) as other:
-        with transaction.atomic():
-            RouterEnrolment.objects.update(used_at=clock.now())
-            ended = other.submit(end)
-            wait_for_lock_or(ended)
-        ended.result()
+    waited, _ = concurrently(
+        lambda: RouterEnrolment.objects.update(used_at=clock.now()),
+        lambda: enrolment_end(enrolment=enrolment, now=clock.now()),
+    )
+    assert waited
     assert RouterEnrolment.objects.filter(pk=enrolment.pk).exists()
